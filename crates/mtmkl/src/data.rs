@@ -1,0 +1,396 @@
+//! Samples and tasks: what a problem is made of, checked once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::error::{DataProblem, Error, Place, Result};
+
+/// A borrowed table of numbers, row by row.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    values: &'a [f64],
+    rows: usize,
+    columns: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// A table of `rows` × `columns` values, row by row.
+    ///
+    /// # Errors
+    /// When the number of values is not `rows * columns`.
+    pub fn new(values: &'a [f64], rows: usize, columns: usize) -> Result<Self> {
+        if values.len() != rows * columns {
+            return Err(Error::data(
+                Place::Problem,
+                DataProblem::Length {
+                    what: "values of a table",
+                    found: values.len(),
+                    expected: rows * columns,
+                },
+            ));
+        }
+        Ok(Self {
+            values,
+            rows,
+            columns,
+        })
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> &'a [f64] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
+    }
+
+    /// All values, row by row.
+    pub fn values(&self) -> &'a [f64] {
+        self.values
+    }
+
+    /// Consecutive rows.
+    pub fn slice(&self, from: usize, to: usize) -> Rows<'a> {
+        Rows {
+            values: &self.values[from * self.columns..to * self.columns],
+            rows: to - from,
+            columns: self.columns,
+        }
+    }
+}
+
+/// A Gram matrix that the caller computed: n × n for training, row by row.
+#[derive(Debug, Clone)]
+pub struct GivenGram {
+    /// The name that a `precomputed:name=…` kernel refers to.
+    pub name: String,
+    /// n × n values, row by row, symmetric.
+    pub values: Arc<[f64]>,
+}
+
+/// A sample set: rows of numbers, or Gram matrices computed elsewhere, or both.
+///
+/// Gram matrices belong to sample sets, not to tasks: ten one-vs-all tasks on one sample set share M matrices.
+#[derive(Debug, Clone)]
+pub struct Samples {
+    count: usize,
+    columns: Vec<String>,
+    values: Arc<[f64]>,
+    grams: Vec<GivenGram>,
+}
+
+impl Samples {
+    /// A sample set of `count` rows with columns named `f1`, `f2`, ….
+    ///
+    /// # Errors
+    /// When the number of values is not a multiple of `count`, or a value is NaN or infinite.
+    pub fn new(values: Vec<f64>, count: usize, columns: usize) -> Result<Self> {
+        let names = (1..=columns).map(|column| format!("f{column}")).collect();
+        Self::with_columns(values, count, names)
+    }
+
+    /// A sample set whose columns have names.
+    ///
+    /// # Errors
+    /// As [`Samples::new`].
+    pub fn with_columns(values: Vec<f64>, count: usize, columns: Vec<String>) -> Result<Self> {
+        let place = Place::Samples(0);
+        if count == 0 {
+            return Err(Error::data(
+                place,
+                DataProblem::Empty("there are no rows, expected at least one"),
+            ));
+        }
+        if values.len() != count * columns.len() {
+            return Err(Error::data(
+                place,
+                DataProblem::Length {
+                    what: "values",
+                    found: values.len(),
+                    expected: count * columns.len(),
+                },
+            ));
+        }
+        if let Some(position) = values.iter().position(|value| !value.is_finite()) {
+            let place = Place::Cell {
+                samples: 0,
+                row: position / columns.len(),
+                column: columns[position % columns.len()].clone(),
+            };
+            return Err(Error::data(place, DataProblem::NotFinite(values[position])));
+        }
+        Ok(Self {
+            count,
+            columns,
+            values: values.into(),
+            grams: Vec::new(),
+        })
+    }
+
+    /// A sample set known by its Gram matrices only.
+    ///
+    /// # Errors
+    /// As [`Samples::with_gram`].
+    pub fn from_grams(count: usize, grams: Vec<GivenGram>) -> Result<Self> {
+        let empty = Self {
+            count,
+            columns: Vec::new(),
+            values: Vec::new().into(),
+            grams: Vec::new(),
+        };
+        if count == 0 {
+            return Err(Error::data(
+                Place::Samples(0),
+                DataProblem::Empty("there are no rows, expected at least one"),
+            ));
+        }
+        grams.into_iter().try_fold(empty, Self::with_gram)
+    }
+
+    /// The same sample set with one more Gram matrix.
+    ///
+    /// # Errors
+    /// When it is not n × n, not finite or not symmetric (to 1e-8 of its largest entry).
+    pub fn with_gram(mut self, gram: GivenGram) -> Result<Self> {
+        let n = self.count;
+        let place = || Place::Gram {
+            samples: 0,
+            name: gram.name.clone(),
+        };
+        if gram.values.len() != n * n {
+            return Err(Error::data(
+                place(),
+                DataProblem::Length {
+                    what: "values of a Gram matrix (n × n)",
+                    found: gram.values.len(),
+                    expected: n * n,
+                },
+            ));
+        }
+        let mut largest = 0.0_f64;
+        for &value in gram.values.iter() {
+            if !value.is_finite() {
+                return Err(Error::data(place(), DataProblem::NotFinite(value)));
+            }
+            largest = largest.max(value.abs());
+        }
+        for row in 0..n {
+            for column in 0..row {
+                let (value, mirrored) =
+                    (gram.values[row * n + column], gram.values[column * n + row]);
+                if (value - mirrored).abs() > 1e-8 * largest {
+                    return Err(Error::data(
+                        place(),
+                        DataProblem::Asymmetric {
+                            row,
+                            column,
+                            value,
+                            mirrored,
+                        },
+                    ));
+                }
+            }
+        }
+        self.grams.push(gram);
+        Ok(self)
+    }
+
+    /// n, the number of samples.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The columns' names.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows {
+            values: &self.values,
+            rows: self.count,
+            columns: self.columns.len(),
+        }
+    }
+
+    /// The Gram matrices given with the samples.
+    pub fn grams(&self) -> &[GivenGram] {
+        &self.grams
+    }
+}
+
+/// What a task is to predict, one entry per sample of the task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Targets {
+    /// Class labels, +1 or −1.
+    Labels(Vec<f64>),
+    /// Numbers to regress on.
+    Values(Vec<f64>),
+    /// Nothing: one-class machines.
+    Unlabelled,
+}
+
+impl Targets {
+    /// For messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Labels(_) => "±1 labels",
+            Self::Values(_) => "real values",
+            Self::Unlabelled => "no targets",
+        }
+    }
+}
+
+/// One prediction problem: some rows of a sample set, with targets.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The task's name, different from every other's.
+    pub name: String,
+    /// Which sample set it uses.
+    pub samples: usize,
+    /// Which rows of that set, in which order; all of them when `None`.
+    pub rows: Option<Vec<usize>>,
+    /// Targets, one per row used.
+    pub targets: Targets,
+    /// Weights of the samples, one per row used; all 1 when `None`.
+    pub weights: Option<Vec<f64>>,
+}
+
+impl Task {
+    /// A task on all rows of sample set 0.
+    pub fn new(name: impl Into<String>, targets: Targets) -> Self {
+        Self {
+            name: name.into(),
+            samples: 0,
+            rows: None,
+            targets,
+            weights: None,
+        }
+    }
+
+    /// The same task on another sample set.
+    #[must_use]
+    pub fn on(mut self, samples: usize) -> Self {
+        self.samples = samples;
+        self
+    }
+
+    /// The same task on some rows only.
+    #[must_use]
+    pub fn with_rows(mut self, rows: Vec<usize>) -> Self {
+        self.rows = Some(rows);
+        self
+    }
+
+    /// The same task with sample weights.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Self {
+        self.weights = Some(weights);
+        self
+    }
+
+    /// N_t: how many samples it uses of a set with `samples` rows.
+    pub(crate) fn count(&self, samples: usize) -> usize {
+        self.rows.as_ref().map_or(samples, Vec::len)
+    }
+
+    /// Checks everything that does not depend on the machine.
+    pub(crate) fn check(&self, sets: &[Samples]) -> Result<()> {
+        let place = || Place::Task(self.name.clone());
+        let Some(set) = sets.get(self.samples) else {
+            let problem = DataProblem::Length {
+                what: "index of its sample set",
+                found: self.samples,
+                expected: sets.len(),
+            };
+            return Err(Error::data(place(), problem));
+        };
+        if let Some(rows) = &self.rows {
+            let mut seen = BTreeSet::new();
+            for &index in rows {
+                if index >= set.count() {
+                    return Err(Error::data(
+                        place(),
+                        DataProblem::RowIndex {
+                            index,
+                            samples: set.count(),
+                        },
+                    ));
+                }
+                if !seen.insert(index) {
+                    return Err(Error::data(place(), DataProblem::RowTwice(index)));
+                }
+            }
+        }
+        let n = self.count(set.count());
+        if n == 0 {
+            return Err(Error::data(
+                place(),
+                DataProblem::Empty("the task has no samples, expected at least one"),
+            ));
+        }
+        let (Targets::Labels(values) | Targets::Values(values)) = &self.targets else {
+            return self.check_weights(n);
+        };
+        if values.len() != n {
+            return Err(Error::data(
+                place(),
+                DataProblem::Length {
+                    what: "number of targets",
+                    found: values.len(),
+                    expected: n,
+                },
+            ));
+        }
+        for (row, &value) in values.iter().enumerate() {
+            if !value.is_finite() {
+                let place = Place::TaskRow {
+                    task: self.name.clone(),
+                    row,
+                };
+                return Err(Error::data(place, DataProblem::NotFinite(value)));
+            }
+        }
+        self.check_weights(n)
+    }
+
+    fn check_weights(&self, n: usize) -> Result<()> {
+        let Some(weights) = &self.weights else {
+            return Ok(());
+        };
+        if weights.len() != n {
+            return Err(Error::data(
+                Place::Task(self.name.clone()),
+                DataProblem::Length {
+                    what: "number of sample weights",
+                    found: weights.len(),
+                    expected: n,
+                },
+            ));
+        }
+        for (row, &weight) in weights.iter().enumerate() {
+            if !(weight.is_finite() && weight >= 0.0) {
+                let place = Place::TaskRow {
+                    task: self.name.clone(),
+                    row,
+                };
+                return Err(Error::data(place, DataProblem::Weight(weight)));
+            }
+        }
+        if weights.iter().sum::<f64>() <= 0.0 {
+            return Err(Error::data(
+                Place::Task(self.name.clone()),
+                DataProblem::Weight(0.0),
+            ));
+        }
+        Ok(())
+    }
+}

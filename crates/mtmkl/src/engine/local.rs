@@ -1,0 +1,250 @@
+//! The engine of one machine: tasks in parallel, Gram matrices shared.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::task::{Effort, Fitted, State};
+use super::{Engine, Evaluation, LocalMaximum, Request};
+use crate::error::Result;
+use crate::gram::{CombinedRows, Grams, TaskGrams};
+use crate::grid::{Grid, Shape};
+use crate::machine::{Domain, Dual};
+
+/// One task as the engine needs it.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskData {
+    /// Which sample set.
+    pub(crate) samples: usize,
+    /// Which of its rows.
+    pub(crate) view: Option<Arc<[usize]>>,
+    /// (ḡ, Ω)
+    pub(crate) dual: Dual,
+}
+
+/// Evaluates J with the threads of one pool.
+#[derive(Debug)]
+pub(crate) struct LocalEngine {
+    grams: Arc<[Grams]>,
+    tasks: Vec<TaskData>,
+    states: Vec<State>,
+    concave: bool,
+    shrinking: bool,
+    pool: Arc<rayon::ThreadPool>,
+    /// The average |ḡ| of the last evaluation: the scale of what is worth solving for.
+    size: f64,
+}
+
+impl LocalEngine {
+    pub(crate) fn new(
+        grams: Arc<[Grams]>,
+        tasks: Vec<TaskData>,
+        concave: bool,
+        shrinking: bool,
+        pool: Arc<rayon::ThreadPool>,
+    ) -> Self {
+        let kernels = grams.first().map_or(0, Grams::kernels);
+        let states = tasks
+            .iter()
+            .map(|task| {
+                let samples = TaskGrams {
+                    grams: &grams[task.samples],
+                    view: task.view.as_deref(),
+                }
+                .count();
+                State::new(&task.dual, samples, kernels, None)
+            })
+            .collect();
+        Self {
+            grams,
+            tasks,
+            states,
+            concave,
+            shrinking,
+            pool,
+            size: 0.0,
+        }
+    }
+
+    /// Tasks with the same samples and the same θ, together: they share combined rows.
+    fn groups(&self, theta: &Grid) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (number, task) in self.tasks.iter().enumerate() {
+            let same = groups.iter_mut().find(|group| {
+                let first = &self.tasks[group[0]];
+                first.samples == task.samples
+                    && first.view == task.view
+                    && theta.row(group[0]) == theta.row(number)
+            });
+            match same {
+                Some(group) => group.push(number),
+                None => groups.push(vec![number]),
+            }
+        }
+        groups
+    }
+
+    /// Runs `work` for each task with the combined rows of its θ, in parallel; results come back in task order.
+    fn for_each_task<R: Send>(
+        &mut self,
+        theta: &Grid,
+        work: impl Fn(usize, &TaskData, &mut State, TaskGrams<'_>, &CombinedRows<'_>) -> Result<R>
+        + Sync,
+    ) -> Result<Vec<R>> {
+        let groups = self.groups(theta);
+        let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
+        let jobs: Vec<Vec<(usize, &mut State)>> = groups
+            .iter()
+            .map(|group| {
+                group
+                    .iter()
+                    .filter_map(|&task| slots[task].take().map(|state| (task, state)))
+                    .collect()
+            })
+            .collect();
+        let (grams, tasks) = (&self.grams, &self.tasks);
+        let results: Vec<Vec<(usize, Result<R>)>> = self.pool.install(|| {
+            jobs.into_par_iter()
+                .map(|job| {
+                    let first = &tasks[job[0].0];
+                    let view = TaskGrams {
+                        grams: &grams[first.samples],
+                        view: first.view.as_deref(),
+                    };
+                    let rows = CombinedRows::new(view, theta.row(job[0].0));
+                    job.into_par_iter()
+                        .map(|(number, state)| {
+                            (number, work(number, &tasks[number], state, view, &rows))
+                        })
+                        .collect()
+                })
+                .collect()
+        });
+        let mut ordered: Vec<Option<Result<R>>> = std::iter::repeat_with(|| None)
+            .take(self.tasks.len())
+            .collect();
+        for (number, result) in results.into_iter().flatten() {
+            ordered[number] = Some(result);
+        }
+        ordered.into_iter().flatten().collect()
+    }
+
+    /// The machines at θ, to be kept in a model.
+    pub(crate) fn fitted(&mut self, theta: &Grid) -> Result<Vec<Fitted>> {
+        self.for_each_task(theta, |number, task, state, _, rows| {
+            Ok(state.fitted(&task.dual, rows, theta.row(number)))
+        })
+    }
+
+    fn effort<'a>(&self, request: &'a Request) -> Effort<'a> {
+        Effort {
+            accuracy: request.accuracy,
+            size: self.size,
+            curvature: request.curvature,
+            shrinking: self.shrinking,
+            concave: self.concave,
+            stop: &request.stop,
+        }
+    }
+}
+
+impl Engine for LocalEngine {
+    fn shape(&self) -> Shape {
+        Shape {
+            tasks: self.tasks.len(),
+            kernels: self.grams.first().map_or(0, Grams::kernels),
+        }
+    }
+
+    fn is_concave(&self) -> bool {
+        self.concave
+    }
+
+    fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
+        let effort = self.effort(request);
+        let results = self.for_each_task(theta, |number, task, state, grams, rows| {
+            state.evaluate(&task.dual, grams, rows, theta.row(number), &effort)
+        })?;
+        let shape = self.shape();
+        let mut evaluation = Evaluation {
+            values: Vec::with_capacity(shape.tasks),
+            gaps: Vec::with_capacity(shape.tasks),
+            sensitivities: Grid::zeros(shape.tasks, shape.kernels),
+            curvature: request.curvature.then(Vec::new),
+            inner_iterations: 0,
+        };
+        for (number, result) in results.into_iter().enumerate() {
+            evaluation.values.push(result.value);
+            evaluation.gaps.push(result.gap);
+            evaluation
+                .sensitivities
+                .row_mut(number)
+                .copy_from_slice(&result.sensitivities);
+            evaluation.inner_iterations += result.steps;
+            if let (Some(all), Some(one)) = (&mut evaluation.curvature, result.curvature) {
+                all.push(one);
+            }
+        }
+        self.size = evaluation.lower().abs() / shape.tasks as f64;
+        Ok(evaluation)
+    }
+
+    fn maxima(
+        &mut self,
+        theta: &Grid,
+        request: &Request,
+        starts: usize,
+        seed: u64,
+    ) -> Result<Vec<Vec<LocalMaximum>>> {
+        let effort = Effort {
+            curvature: false,
+            ..self.effort(request)
+        };
+        let kernels = self.shape().kernels;
+        self.for_each_task(theta, |number, task, state, grams, rows| {
+            let weights = theta.row(number);
+            let mut found = vec![State::maximum(
+                state.evaluate(&task.dual, grams, rows, weights, &effort)?,
+                weights,
+            )];
+            let starts = if matches!(task.dual.domain, Domain::Box { .. }) {
+                starts
+            } else {
+                0
+            };
+            for start in 0..starts {
+                let order = shuffled(
+                    task.dual.linear.len(),
+                    seed ^ (number as u64) << 20 ^ (start as u64) << 40,
+                );
+                let mut other = State::new(&task.dual, grams.count(), kernels, Some(&order));
+                let maximum = State::maximum(
+                    other.evaluate(&task.dual, grams, rows, weights, &effort)?,
+                    weights,
+                );
+                let same = |known: &LocalMaximum| {
+                    (known.value - maximum.value).abs() <= 1e-7 * maximum.value.abs()
+                };
+                if !found.iter().any(same) {
+                    if maximum.value > found[0].value {
+                        // The best one found is where the next pass starts.
+                        *state = other;
+                    }
+                    found.push(maximum);
+                    found.sort_by(|a, b| b.value.total_cmp(&a.value));
+                }
+            }
+            Ok(found)
+        })
+    }
+}
+
+/// 0..n in an order fixed by the seed (splitmix64).
+fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+    let mut random = crate::random::Random::new(seed);
+    let mut order: Vec<usize> = (0..n).collect();
+    for i in (1..n).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+    order
+}

@@ -1,0 +1,104 @@
+//! J(θ) = max over α of Σ_t ḡ(αᵗ, θᵗ), evaluated for all tasks: the boundary between the data and the outer solver.
+//!
+//! θ goes down (T × M numbers), values, sensitivities and curvature come up. Samples and α never cross, which is what lets the
+//! same solver drive threads here and other machines later.
+
+mod local;
+mod task;
+
+pub(crate) use local::{LocalEngine, TaskData};
+pub use task::Fitted;
+
+use crate::error::Result;
+use crate::grid::{Grid, Shape};
+use crate::run::Stop;
+
+/// What a solver wants to know at one θ.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// How large Σ_t (inner gap) may be, relative to |J|. Inner problems are solved no tighter than this needs.
+    pub accuracy: f64,
+    /// Whether second derivatives are wanted.
+    pub curvature: bool,
+    /// Give up early, at the best feasible point so far.
+    pub stop: Stop,
+}
+
+/// J and its derivatives at one θ, for a feasible α that is optimal up to the gaps.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// ḡ(αᵗ, θᵗ) per task: J(θ) ≥ Σ values.
+    pub values: Vec<f64>,
+    /// Inner gaps per task, ≥ 0: J(θ) ≤ Σ (values + gaps).
+    pub gaps: Vec<f64>,
+    /// s = −∂ḡ/∂θ at α.
+    pub sensitivities: Grid,
+    /// H_t per task, where asked for.
+    pub curvature: Option<Vec<Curvature>>,
+    /// Steps of the inner solver, summed over tasks.
+    pub inner_iterations: usize,
+}
+
+impl Evaluation {
+    /// Σ values ≤ J(θ).
+    pub fn lower(&self) -> f64 {
+        self.values.iter().sum()
+    }
+
+    /// Σ (values + gaps) ≥ J(θ), when the kernels are positive semi-definite.
+    pub fn upper(&self) -> f64 {
+        self.lower() + self.gaps.iter().sum::<f64>()
+    }
+
+    /// The part of Σ ḡ(α, ·) that does not depend on θ: Σ ḡ(α, θ') = constant − ⟨s, θ'⟩ for every θ'.
+    pub fn constant(&self, theta: &Grid) -> f64 {
+        self.lower() + self.sensitivities.dot(theta)
+    }
+}
+
+/// H = F'F, the M × M second derivative of one task's J in θᵗ, kept as its factor F (rank × M).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curvature {
+    /// The number of rows of the factor.
+    pub rank: usize,
+    /// F, row by row.
+    pub factor: Vec<f64>,
+}
+
+/// One local maximum of ḡ for one task: ḡ(α, θ') = constant − ⟨s, θ'⟩.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocalMaximum {
+    /// ḡ at the θ it was found for.
+    pub value: f64,
+    /// The part without θ.
+    pub constant: f64,
+    /// s, M numbers.
+    pub sensitivities: Vec<f64>,
+}
+
+/// Evaluates J: here with threads, elsewhere with whatever implements this.
+pub trait Engine {
+    /// T × M.
+    fn shape(&self) -> Shape;
+
+    /// Whether ḡ is concave in α for every θ ≥ 0, so that its maximum is the only one and the gaps are rigorous.
+    fn is_concave(&self) -> bool;
+
+    /// J and its derivatives at θ.
+    ///
+    /// # Errors
+    /// When an inner problem breaks down numerically.
+    fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation>;
+
+    /// The best few local maxima of each task's ḡ, best first: the current one and those reached from `starts` random points.
+    ///
+    /// # Errors
+    /// As [`Engine::evaluate`].
+    fn maxima(
+        &mut self,
+        theta: &Grid,
+        request: &Request,
+        starts: usize,
+        seed: u64,
+    ) -> Result<Vec<Vec<LocalMaximum>>>;
+}

@@ -1,0 +1,464 @@
+//! One task: its dual variables, kept from pass to pass, and what one evaluation does to them.
+
+use rayon::prelude::*;
+
+use super::{Curvature, LocalMaximum};
+use crate::error::{Error, Result};
+use crate::gram::{CombinedRows, TaskGrams};
+use crate::grid::dot;
+use crate::linalg::{self, Cholesky};
+use crate::machine::{Domain, Dual};
+use crate::qp::{self, Qp, Smo};
+use crate::run::Stop;
+
+/// The machine of one task as fitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// β, one per sample of the task.
+    pub beta: Vec<f64>,
+    /// b, the multiplier of Σβ = s; 0 without one.
+    pub offset: f64,
+}
+
+/// The dual variables of one task and U_m = K_mβ for every kernel.
+///
+/// Ω does not depend on θ, so β stays feasible from pass to pass; and with U kept, Kβ for a new θ is Σ_m θ_m U_m, no kernel row
+/// touched. U follows β by the change only.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    /// One per variable (two per sample for ε-SVR).
+    beta: Vec<f64>,
+    /// β per sample, as of the last update of `images`.
+    anchor: Vec<f64>,
+    /// U, M rows of n.
+    images: Vec<f64>,
+}
+
+/// What one evaluation of one task yields.
+#[derive(Debug, Clone)]
+pub(super) struct TaskEvaluation {
+    pub(super) value: f64,
+    pub(super) gap: f64,
+    pub(super) sensitivities: Vec<f64>,
+    pub(super) curvature: Option<Curvature>,
+    pub(super) steps: usize,
+}
+
+/// How to evaluate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort<'a> {
+    /// The gap to reach, relative to the task's |ḡ|,
+    pub(super) accuracy: f64,
+    /// or to this, where it is more: the average |ḡ| of the last evaluation.
+    pub(super) size: f64,
+    pub(super) curvature: bool,
+    pub(super) shrinking: bool,
+    pub(super) concave: bool,
+    pub(super) stop: &'a Stop,
+}
+
+impl State {
+    /// A feasible point that touches as few samples as possible, with an optional order in which to fill them.
+    pub(super) fn new(
+        dual: &Dual,
+        samples: usize,
+        kernels: usize,
+        order: Option<&[usize]>,
+    ) -> Self {
+        let mut beta = vec![0.0; dual.linear.len()];
+        if let Domain::Box { lower, upper, sum } = &dual.domain {
+            match order {
+                None => fill(&mut beta, lower, upper, *sum, 0..lower.len()),
+                Some(order) => {
+                    // A random vertex: as much as possible on the first half of the order, balanced by the rest.
+                    beta.copy_from_slice(lower);
+                    fill(&mut beta, lower, upper, *sum, order.iter().copied());
+                }
+            }
+        }
+        Self {
+            beta,
+            anchor: vec![0.0; samples],
+            images: vec![0.0; samples * kernels],
+        }
+    }
+
+    /// β per sample: variables of the same sample added up.
+    fn per_sample(&self) -> Vec<f64> {
+        let n = self.anchor.len();
+        let mut sums = self.beta[..n].to_vec();
+        for copy in self.beta[n..].chunks_exact(n) {
+            linalg::axpy(1.0, copy, &mut sums);
+        }
+        sums
+    }
+
+    /// U_m ← K_mβ, by the change of β since the last time. Kernels are independent of each other, so threads may share the work.
+    fn refresh(&mut self, grams: TaskGrams<'_>) {
+        let n = self.anchor.len();
+        let now = self.per_sample();
+        let changes: Vec<(usize, f64)> = now
+            .iter()
+            .zip(&self.anchor)
+            .enumerate()
+            .filter(|(_, (new, old))| new != old)
+            .map(|(i, (new, old))| (i, new - old))
+            .collect();
+        if changes.is_empty() {
+            return;
+        }
+        self.images
+            .par_chunks_mut(n)
+            .enumerate()
+            .for_each(|(kernel, image)| {
+                for &(i, change) in &changes {
+                    grams.add_row(kernel, i, change, image);
+                }
+            });
+        self.anchor = now;
+    }
+
+    /// Kβ = Σ_m θ_m U_m.
+    fn product(&self, theta: &[f64]) -> Vec<f64> {
+        let n = self.anchor.len();
+        let mut product = vec![0.0; n];
+        for (weight, image) in theta.iter().zip(self.images.chunks_exact(n)) {
+            if *weight != 0.0 {
+                linalg::axpy(*weight, image, &mut product);
+            }
+        }
+        product
+    }
+
+    /// Improves β for θ until its gap is at most `accuracy`, and says what J looks like there.
+    pub(super) fn evaluate(
+        &mut self,
+        dual: &Dual,
+        grams: TaskGrams<'_>,
+        rows: &CombinedRows<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+    ) -> Result<TaskEvaluation> {
+        self.refresh(grams);
+        match &dual.domain {
+            Domain::Free { ridge } => self.evaluate_free(dual, ridge, grams, rows, theta, effort),
+            Domain::Box { lower, upper, .. } => {
+                Ok(self.evaluate_box(dual, lower, upper, grams, rows, theta, effort))
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn evaluate_box(
+        &mut self,
+        dual: &Dual,
+        lower: &[f64],
+        upper: &[f64],
+        grams: TaskGrams<'_>,
+        rows: &CombinedRows<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+    ) -> TaskEvaluation {
+        let linear = linear_term(dual, rows);
+        let qp = Qp {
+            linear: &linear,
+            lower,
+            upper,
+        };
+        let mut product = self.product(theta);
+        let size: f64 = qp.linear.iter().fold(1e-300, |a, &b| f64::max(a, b.abs()));
+        let mut tolerance = 1e-2 * size;
+        let mut steps = 0;
+        let mut gap = dual.scale * qp::gap(&qp, &self.beta, &product);
+        let target = |beta: &[f64], product: &[f64]| {
+            let value = dual.scale * objective(&linear, beta, product);
+            effort.accuracy * value.abs().max(effort.size)
+        };
+        let mut accuracy = target(&self.beta, &product);
+        // The gap is at most (violation) · Σ(upper − lower): tighten the violation until the gap itself is small enough.
+        while gap > accuracy && !effort.stop.now() {
+            let smo = Smo {
+                tolerance,
+                shrinking: effort.shrinking,
+                max_steps: 10_000_000.max(100 * linear.len()),
+            };
+            let taken = qp::solve(&qp, rows, &mut self.beta, &mut product, &smo, effort.stop);
+            steps += taken;
+            let before = gap;
+            gap = dual.scale * qp::gap(&qp, &self.beta, &product);
+            if tolerance <= 1e-15 * size
+                || (taken == 0 && tolerance <= 1e-13 * size && gap >= before)
+            {
+                break;
+            }
+            accuracy = target(&self.beta, &product);
+            let factor = (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
+            tolerance *= factor;
+        }
+        self.refresh(grams);
+        // From U again: what is reported is exactly what the sensitivities belong to.
+        let product = self.product(theta);
+        let gap = if effort.concave {
+            dual.scale * qp::gap(&qp, &self.beta, &product)
+        } else {
+            0.0
+        };
+        let sensitivities = self.sensitivities(dual, grams);
+        let value = dual.scale * objective(&linear, &self.beta, &product);
+        let curvature = effort
+            .curvature
+            .then(|| self.curvature_box(dual, lower, upper, grams, rows));
+        TaskEvaluation {
+            value,
+            gap,
+            sensitivities,
+            curvature,
+            steps,
+        }
+    }
+
+    fn evaluate_free(
+        &mut self,
+        dual: &Dual,
+        ridge: &[f64],
+        grams: TaskGrams<'_>,
+        rows: &CombinedRows<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+    ) -> Result<TaskEvaluation> {
+        let n = self.anchor.len();
+        let linear = linear_term(dual, rows);
+        let mut matrix = Vec::with_capacity(n * n);
+        for i in 0..n {
+            matrix.extend_from_slice(rows.row(i));
+            matrix[i * n + i] += ridge[i];
+        }
+        let factor = Cholesky::new(&matrix, n).ok_or_else(|| Error::Numeric {
+            place: "kernel ridge regression".to_string(),
+            problem: "λI + K is not positive definite, so ḡ has no maximum; raise lambda above minus the smallest \
+                      eigenvalue of the kernel"
+                .to_string(),
+        })?;
+        drop(matrix);
+        // β ← β + (K + ρ)⁻¹ (q − Kβ − ρβ): from any β, warm or cold; twice for full accuracy.
+        let mut gap = f64::INFINITY;
+        let mut product = self.product(theta);
+        let least = ridge.iter().fold(f64::INFINITY, |a, &b| a.min(b));
+        for _ in 0..3 {
+            let mut residual: Vec<f64> = (0..n)
+                .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
+                .collect();
+            // J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ ‖r‖² / min ρ
+            gap = 0.5 * dual.scale * dot(&residual, &residual) / least;
+            if gap <= 1e-3 * effort.accuracy * (dual.scale * dot(&linear, &self.beta)).abs() {
+                break;
+            }
+            factor.solve(&mut residual, 1);
+            linalg::axpy(1.0, &residual, &mut self.beta);
+            self.refresh(grams);
+            product = self.product(theta);
+        }
+        let residual: Vec<f64> = (0..n)
+            .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
+            .collect();
+        gap = gap.min(0.5 * dual.scale * dot(&residual, &residual) / least);
+        let penalty: f64 = (0..n).map(|i| ridge[i] * self.beta[i] * self.beta[i]).sum();
+        let value = dual.scale
+            * (dot(&linear, &self.beta) - 0.5 * dot(&self.beta, &product) - 0.5 * penalty);
+        let curvature = effort.curvature.then(|| {
+            let kernels = grams.grams.kernels();
+            let mut block = transposed(&self.images, n, kernels);
+            factor.solve_lower(&mut block, kernels);
+            compress(block, kernels, dual.scale)
+        });
+        Ok(TaskEvaluation {
+            value,
+            gap,
+            sensitivities: self.sensitivities(dual, grams),
+            curvature,
+            steps: 1,
+        })
+    }
+
+    /// s_m = κ ( ½ β'U_m − c d_m'β )
+    fn sensitivities(&self, dual: &Dual, grams: TaskGrams<'_>) -> Vec<f64> {
+        let n = self.anchor.len();
+        self.images
+            .chunks_exact(n)
+            .enumerate()
+            .map(|(kernel, image)| {
+                let quadratic = 0.5 * dot(&self.anchor, image);
+                let diagonal = if dual.diagonal == 0.0 {
+                    0.0
+                } else {
+                    (0..n)
+                        .map(|i| grams.diagonal(kernel, i) * self.anchor[i])
+                        .sum::<f64>()
+                };
+                dual.scale * (quadratic - dual.diagonal * diagonal)
+            })
+            .collect()
+    }
+
+    /// F with F'F = κ u'Pu: u_m = U_m − c d_m on the samples with a free variable, P from K_FF bordered by ones.
+    fn curvature_box(
+        &self,
+        dual: &Dual,
+        lower: &[f64],
+        upper: &[f64],
+        grams: TaskGrams<'_>,
+        rows: &CombinedRows<'_>,
+    ) -> Curvature {
+        let n = self.anchor.len();
+        let kernels = grams.grams.kernels();
+        let mut free: Vec<usize> = (0..self.beta.len())
+            .filter(|&v| {
+                // Next to a bound, a variable that only rounding keeps off it is not free.
+                let margin = 1e-10 * (upper[v] - lower[v]);
+                self.beta[v] > lower[v] + margin && self.beta[v] < upper[v] - margin
+            })
+            .map(|v| v % n)
+            .collect();
+        free.sort_unstable();
+        free.dedup();
+        let count = free.len();
+        let none = Curvature {
+            rank: 0,
+            factor: Vec::new(),
+        };
+        if count < 2 {
+            return none;
+        }
+        let mut matrix = Vec::with_capacity(count * count);
+        for &i in &free {
+            let row = rows.row(i);
+            matrix.extend(free.iter().map(|&j| row[j]));
+        }
+        let Some(factor) = Cholesky::with_jitter(matrix, count, 1e-12) else {
+            return none;
+        };
+        let mut block: Vec<f64> = Vec::with_capacity(count * kernels);
+        for &i in &free {
+            for kernel in 0..kernels {
+                let diagonal = if dual.diagonal == 0.0 {
+                    0.0
+                } else {
+                    dual.diagonal * grams.diagonal(kernel, i)
+                };
+                block.push(self.images[kernel * n + i] - diagonal);
+            }
+        }
+        factor.solve_lower(&mut block, kernels);
+        // The border takes out one direction, w = L⁻¹1: V ← V − w (w'V) / (w'w).
+        let mut border = vec![1.0; count];
+        factor.solve_lower(&mut border, 1);
+        let square = dot(&border, &border);
+        let mut along = vec![0.0; kernels];
+        for (weight, row) in border.iter().zip(block.chunks_exact(kernels)) {
+            linalg::axpy(weight / square, row, &mut along);
+        }
+        for (weight, row) in border.iter().zip(block.chunks_exact_mut(kernels)) {
+            linalg::axpy(-weight, &along, row);
+        }
+        compress(block, kernels, dual.scale)
+    }
+
+    /// The machine as it stands.
+    pub(super) fn fitted(&self, dual: &Dual, rows: &CombinedRows<'_>, theta: &[f64]) -> Fitted {
+        let offset = match &dual.domain {
+            Domain::Free { .. } => 0.0,
+            Domain::Box { lower, upper, .. } => {
+                let linear = linear_term(dual, rows);
+                qp::offset(
+                    &Qp {
+                        linear: &linear,
+                        lower,
+                        upper,
+                    },
+                    &self.beta,
+                    &self.product(theta),
+                )
+            }
+        };
+        Fitted {
+            beta: self.per_sample(),
+            offset,
+        }
+    }
+
+    /// This point as a local maximum.
+    pub(super) fn maximum(evaluation: TaskEvaluation, theta: &[f64]) -> LocalMaximum {
+        LocalMaximum {
+            value: evaluation.value,
+            constant: evaluation.value + dot(&evaluation.sensitivities, theta),
+            sensitivities: evaluation.sensitivities,
+        }
+    }
+}
+
+/// Raises β from where it is, in this order, until Σβ = sum.
+fn fill(
+    beta: &mut [f64],
+    lower: &[f64],
+    upper: &[f64],
+    sum: f64,
+    order: impl Iterator<Item = usize>,
+) {
+    let mut left = sum - beta.iter().sum::<f64>();
+    for v in order {
+        if left <= 0.0 {
+            break;
+        }
+        let room = (upper[v] - beta[v].max(lower[v])).min(left);
+        beta[v] += room;
+        left -= room;
+    }
+}
+
+/// q + c Σ_m θ_m d_m, per variable.
+fn linear_term(dual: &Dual, rows: &CombinedRows<'_>) -> Vec<f64> {
+    let n = rows.count();
+    let diagonal = rows.diagonal();
+    dual.linear
+        .iter()
+        .enumerate()
+        .map(|(v, q)| q + dual.diagonal * diagonal[v % n])
+        .collect()
+}
+
+/// q'β − ½ β'Kβ
+fn objective(linear: &[f64], beta: &[f64], product: &[f64]) -> f64 {
+    let n = product.len();
+    dot(linear, beta)
+        - 0.5
+            * beta
+                .chunks_exact(n)
+                .map(|copy| dot(copy, product))
+                .sum::<f64>()
+}
+
+/// M × n → n × M.
+fn transposed(images: &[f64], n: usize, kernels: usize) -> Vec<f64> {
+    (0..n)
+        .flat_map(|i| (0..kernels).map(move |kernel| images[kernel * n + i]))
+        .collect()
+}
+
+/// √κ V, or a factor with fewer rows of the same V'V where V has more rows than columns.
+fn compress(mut block: Vec<f64>, kernels: usize, scale: f64) -> Curvature {
+    let root = scale.sqrt();
+    for value in &mut block {
+        *value *= root;
+    }
+    let factor = if block.len() > kernels * kernels {
+        let mut gram = vec![0.0; kernels * kernels];
+        linalg::add_gram(&block, kernels, &mut gram);
+        linalg::semidefinite_factor(gram, kernels)
+    } else {
+        block
+    };
+    Curvature {
+        rank: factor.len() / kernels,
+        factor,
+    }
+}

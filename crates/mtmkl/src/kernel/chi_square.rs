@@ -1,0 +1,94 @@
+use std::sync::Arc;
+
+use super::spec::{Entry, positive};
+use super::{Base, Kernel, KernelInfo, KeyInfo};
+use crate::error::Result;
+
+/// `k(x, z) = exp(−gamma Σ_i (x_i − z_i)² / (x_i + z_i))` with 0/0 = 0; for values ≥ 0, such as histograms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChiSquare {
+    gamma: f64,
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    info: KernelInfo {
+        name: "chi2",
+        aliases: &["chi_square"],
+        formula: "exp(−gamma Σ (x_i − z_i)²/(x_i + z_i)), values ≥ 0",
+        keys: &[KeyInfo {
+            key: "gamma",
+            meaning: "the inverse width, > 0 (default 1)",
+        }],
+        example: "chi2:gamma=0.5",
+    },
+    build: |options| Ok(Arc::new(ChiSquare::new(options.number("gamma", 1.0)?)?)),
+};
+
+impl ChiSquare {
+    /// `exp(−gamma Σ_i (x_i − z_i)² / (x_i + z_i))`
+    ///
+    /// # Errors
+    /// When gamma is not a finite number > 0.
+    pub fn new(gamma: f64) -> Result<Self> {
+        Ok(Self {
+            gamma: positive("gamma", gamma)?,
+        })
+    }
+
+    /// The inverse width.
+    pub fn gamma(&self) -> f64 {
+        self.gamma
+    }
+}
+
+impl Kernel for ChiSquare {
+    fn base(&self) -> Base {
+        Base::Own
+    }
+
+    fn value(&self, x: &[f64], z: &[f64]) -> f64 {
+        let distance: f64 = x
+            .iter()
+            .zip(z)
+            .map(|(a, b)| {
+                let (difference, sum) = (a - b, a + b);
+                // A bin that is empty in both tells nothing. Dividing before multiplying keeps tiny values from
+                // underflowing to a distance of 0.
+                if sum == 0.0 {
+                    0.0
+                } else {
+                    difference * (difference / sum)
+                }
+            })
+            .sum();
+        (-self.gamma * distance).exp()
+    }
+
+    fn needs_non_negative(&self) -> Option<&'static str> {
+        Some("chi2")
+    }
+
+    fn spec(&self) -> Option<String> {
+        Some(format!("chi2:gamma={}", self.gamma))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_bin_adds_nothing() {
+        let kernel = ChiSquare::new(0.5).unwrap();
+        assert_eq!(kernel.value(&[0.0, 3.0], &[0.0, 1.0]), (-0.5_f64).exp());
+        assert_eq!(kernel.value(&[0.0, 0.0], &[0.0, 0.0]), 1.0);
+        assert_eq!(kernel.needs_non_negative(), Some("chi2"));
+    }
+
+    #[test]
+    fn refuses_what_is_out_of_range() {
+        for gamma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(ChiSquare::new(gamma).is_err());
+        }
+    }
+}

@@ -1,0 +1,48 @@
+use std::sync::Arc;
+
+use super::spec::Entry;
+use super::{Base, Kernel, KernelInfo};
+
+/// `k(x, z) = Σ_i min(x_i, z_i)`, the histogram intersection; for values ≥ 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Intersection;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: KernelInfo {
+        name: "intersection",
+        aliases: &["histogram"],
+        formula: "Σ min(x_i, z_i), values ≥ 0",
+        keys: &[],
+        example: "intersection",
+    },
+    build: |_| Ok(Arc::new(Intersection)),
+};
+
+impl Kernel for Intersection {
+    fn base(&self) -> Base {
+        Base::Own
+    }
+
+    fn value(&self, x: &[f64], z: &[f64]) -> f64 {
+        x.iter().zip(z).map(|(a, b)| a.min(*b)).sum()
+    }
+
+    fn needs_non_negative(&self) -> Option<&'static str> {
+        Some("intersection")
+    }
+
+    fn spec(&self) -> Option<String> {
+        Some("intersection".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_the_smaller_of_each_pair() {
+        assert_eq!(Intersection.value(&[1.0, 5.0, 0.0], &[2.0, 3.0, 4.0]), 4.0);
+        assert_eq!(Intersection.needs_non_negative(), Some("intersection"));
+    }
+}

@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use super::spec::{Entry, positive};
+use super::{Base, Kernel, KernelInfo, KeyInfo};
+use crate::error::Result;
+
+/// k(x, z) = exp(−gamma ‖x − z‖₁)
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Laplacian {
+    gamma: f64,
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    info: KernelInfo {
+        name: "laplacian",
+        aliases: &["laplace"],
+        formula: "exp(−gamma ‖x − z‖₁)",
+        keys: &[KeyInfo {
+            key: "gamma",
+            meaning: "the inverse width, > 0 (default 1)",
+        }],
+        example: "laplacian:gamma=0.5",
+    },
+    build: |options| Ok(Arc::new(Laplacian::new(options.number("gamma", 1.0)?)?)),
+};
+
+impl Laplacian {
+    /// exp(−gamma ‖x − z‖₁)
+    ///
+    /// # Errors
+    /// When gamma is not a finite number > 0.
+    pub fn new(gamma: f64) -> Result<Self> {
+        Ok(Self {
+            gamma: positive("gamma", gamma)?,
+        })
+    }
+
+    /// The inverse width.
+    pub fn gamma(&self) -> f64 {
+        self.gamma
+    }
+}
+
+impl Kernel for Laplacian {
+    fn base(&self) -> Base {
+        Base::Manhattan
+    }
+
+    fn map(&self, values: &mut [f64]) {
+        for value in values {
+            *value = (-self.gamma * *value).exp();
+        }
+    }
+
+    fn spec(&self) -> Option<String> {
+        Some(format!("laplacian:gamma={}", self.gamma))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_manhattan_distances() {
+        let mut values = [0.0, 2.0];
+        Laplacian::new(0.25).unwrap().map(&mut values);
+        assert_eq!(values, [1.0, (-0.5_f64).exp()]);
+        assert_eq!(Laplacian::new(0.25).unwrap().base(), Base::Manhattan);
+    }
+
+    #[test]
+    fn refuses_what_is_out_of_range() {
+        for gamma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Laplacian::new(gamma).is_err());
+        }
+    }
+}

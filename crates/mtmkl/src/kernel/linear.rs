@@ -1,0 +1,42 @@
+use std::sync::Arc;
+
+use super::spec::Entry;
+use super::{Base, Kernel, KernelInfo};
+
+/// k(x, z) = x'z
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Linear;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: KernelInfo {
+        name: "linear",
+        aliases: &[],
+        formula: "x'z",
+        keys: &[],
+        example: "linear",
+    },
+    build: |_| Ok(Arc::new(Linear)),
+};
+
+impl Kernel for Linear {
+    fn base(&self) -> Base {
+        Base::Product
+    }
+
+    fn spec(&self) -> Option<String> {
+        Some("linear".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_product_stays_as_it_is() {
+        let mut values = [-2.0, 0.0, 3.5];
+        Linear.map(&mut values);
+        assert_eq!(values, [-2.0, 0.0, 3.5]);
+        assert!(Linear.is_positive_definite());
+    }
+}

@@ -1,0 +1,226 @@
+//! k(x, z): what two samples have in common. One file per kernel.
+//!
+//! Most kernels are a function of one number about the pair, their [`Base`]: the inner product x'z, the squared
+//! distance ‖x − z‖², or the Manhattan distance ‖x − z‖₁. The Gram builder computes each base once per view and lets every
+//! kernel map it, so ten Gaussians on the same columns cost one distance block and ten vectorised exponentials.
+//!
+//! To add a kernel: one file here with a type that implements [`Kernel`], and one line in the registry of `spec.rs`.
+
+mod chi_square;
+mod cosine;
+mod gaussian;
+mod intersection;
+mod laplacian;
+mod linear;
+mod matern;
+mod polynomial;
+mod precomputed;
+mod sigmoid;
+mod spec;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+pub use chi_square::ChiSquare;
+pub use cosine::Cosine;
+pub use gaussian::Gaussian;
+pub use intersection::Intersection;
+pub use laplacian::Laplacian;
+pub use linear::Linear;
+pub use matern::{Matern32, Matern52};
+pub use polynomial::Polynomial;
+pub use precomputed::Precomputed;
+pub use sigmoid::Sigmoid;
+pub use spec::{KernelInfo, KeyInfo, parse_kernel, parse_kernels, registered_kernels};
+
+use crate::error::{DataProblem, Error, Place, Result};
+
+/// The one number about a pair (x, z) that a kernel is a function of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Base {
+    /// x'z
+    Product,
+    /// ‖x − z‖²
+    SquaredDistance,
+    /// ‖x − z‖₁
+    Manhattan,
+    /// Something else: [`Kernel::value`] is called for each pair.
+    Own,
+    /// Read from the Gram matrices given with the samples.
+    Given,
+}
+
+/// k(x, z), a similarity of two samples; symmetric, and positive semi-definite unless it says otherwise.
+pub trait Kernel: Debug + Send + Sync {
+    /// What [`Kernel::map`] is a function of.
+    fn base(&self) -> Base;
+
+    /// base values → kernel values, in place. Called for every base but [`Base::Own`] and [`Base::Given`].
+    fn map(&self, _values: &mut [f64]) {}
+
+    /// k(x, z) for one pair. Called for [`Base::Own`] only.
+    fn value(&self, _x: &[f64], _z: &[f64]) -> f64 {
+        0.0
+    }
+
+    /// Whether every Gram matrix of this kernel is positive semi-definite. Where `false`, each Gram is checked.
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
+    /// Whether the kernel is only ever used in its normalised form k/√(k(x,x) k(z,z)).
+    fn is_always_normalised(&self) -> bool {
+        false
+    }
+
+    /// The kernel's name if it is defined only for values ≥ 0.
+    fn needs_non_negative(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The name of the Gram matrix to read, for [`Base::Given`].
+    fn given(&self) -> Option<&str> {
+        None
+    }
+
+    /// `name:key=value,…` that [`parse_kernel`] reads back to the same kernel; `None` for a user's own kernel, whose
+    /// models cannot be saved.
+    fn spec(&self) -> Option<String>;
+}
+
+/// Which columns a kernel sees: a view of the data.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Columns {
+    /// All.
+    #[default]
+    All,
+    /// Columns by name: single names and inclusive ranges in the order of the table.
+    Named(Vec<ColumnRange>),
+    /// Columns by position, from 0.
+    Indices(Vec<usize>),
+}
+
+/// `first..last`, both included; a single column when `last` is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnRange {
+    /// The first column's name.
+    pub first: String,
+    /// The last column's name.
+    pub last: Option<String>,
+}
+
+impl Columns {
+    /// Positions of the columns in a table with these names; `None` for all of them.
+    ///
+    /// # Errors
+    /// When a column is not there, or none is left.
+    pub fn resolve(&self, names: &[String]) -> Result<Option<Vec<usize>>> {
+        let missing = |wanted: String| {
+            let available = match names {
+                [] => "no columns".to_string(),
+                [only] => format!("one column, `{only}`"),
+                [first, .., last] => format!("{} columns, `{first}` to `{last}`", names.len()),
+            };
+            let advice = nearest(&wanted, names)
+                .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            Error::data(
+                Place::Problem,
+                DataProblem::Column {
+                    wanted: format!("`{wanted}`"),
+                    available: format!("{available}{advice}"),
+                },
+            )
+        };
+        let none = || {
+            Error::data(
+                Place::Problem,
+                DataProblem::Empty("a kernel sees no columns, expected at least one"),
+            )
+        };
+        let position = |name: &str| {
+            names
+                .iter()
+                .position(|known| known == name)
+                .ok_or_else(|| missing(name.into()))
+        };
+        match self {
+            Self::All => Ok(None),
+            Self::Indices(indices) if indices.is_empty() => Err(none()),
+            Self::Named(ranges) if ranges.is_empty() => Err(none()),
+            Self::Indices(indices) => match indices.iter().find(|&&index| index >= names.len()) {
+                Some(index) => Err(missing(format!("number {index}"))),
+                None => Ok(Some(indices.clone())),
+            },
+            Self::Named(ranges) => {
+                let mut found = Vec::new();
+                for range in ranges {
+                    let first = position(&range.first)?;
+                    let last = range.last.as_deref().map_or(Ok(first), position)?;
+                    if last < first {
+                        return Err(missing(format!(
+                            "{}..{}",
+                            range.first,
+                            range.last.as_deref().unwrap_or("")
+                        )));
+                    }
+                    found.extend(first..=last);
+                }
+                Ok(Some(found))
+            }
+        }
+    }
+}
+
+/// The name closest to `wanted` by edit distance, if one is close.
+pub fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
+    names
+        .iter()
+        .map(|name| (edit_distance(wanted, name), name.as_str()))
+        .filter(|(distance, _)| *distance <= wanted.chars().count().max(2) / 2)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// A kernel on a view of the data, with the name it is reported under.
+#[derive(Debug, Clone)]
+pub struct KernelView {
+    /// The name in reports: the specification it was made from, or the user's.
+    pub name: String,
+    /// The columns it sees.
+    pub columns: Columns,
+    /// The kernel.
+    pub kernel: Arc<dyn Kernel>,
+}
+
+impl KernelView {
+    /// A kernel on all columns.
+    pub fn new(name: impl Into<String>, kernel: impl Kernel + 'static) -> Self {
+        Self {
+            name: name.into(),
+            columns: Columns::All,
+            kernel: Arc::new(kernel),
+        }
+    }
+
+    /// The same kernel on some columns only.
+    #[must_use]
+    pub fn on(mut self, columns: Columns) -> Self {
+        self.columns = columns;
+        self
+    }
+}

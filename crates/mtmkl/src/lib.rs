@@ -1,0 +1,60 @@
+//! Multi-task multiple kernel learning with certified optimal answers.
+//!
+//! T tasks, M kernels: learn kernel weights θ (a T × M table, θ ≥ 0) and one kernel machine per task,
+//!
+//! min over θ in Ψ  max over αᵗ in Ω_t  Σ_t ḡ(αᵗ, Σ_m θ_mᵗ K_mᵗ).
+//!
+//! Three free choices: the [kernels](kernel), the [machine] (ḡ, Ω) and the [sharing] Ψ, which says what the tasks share. Every
+//! machine goes with every sharing, and every answer carries a certificate of how far from optimal it can be.
+//!
+//! ```
+//! use mtmkl::{Problem, ProblemSpec, Run, Samples, Targets, Task};
+//! use mtmkl::kernel::parse_kernels;
+//! use mtmkl::machine::MachineSpec;
+//! use mtmkl::sharing::SharingSpec;
+//!
+//! # fn main() -> Result<(), mtmkl::Error> {
+//! // Four points, two tasks on the same samples.
+//! let samples = Samples::new(vec![0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], 4, 2)?;
+//! let tasks = vec![
+//!     Task::new("and", Targets::Labels(vec![-1.0, -1.0, -1.0, 1.0])),
+//!     Task::new("xor", Targets::Labels(vec![-1.0, 1.0, 1.0, -1.0])),
+//! ];
+//! let mut kernels = parse_kernels("linear")?;
+//! kernels.extend(parse_kernels("rbf:sigma=0.5|2")?);
+//! let spec = ProblemSpec::new(kernels, MachineSpec::svc(10.0), SharingSpec::Pscs { p: 2.0, q: 1.0, radius: 1.0 });
+//! let model = Problem::new(spec, vec![samples], tasks)?.fit(&mut Run::default())?;
+//!
+//! assert!(model.outcome().gap <= 1e-4);
+//! let new = [0.9, 0.9, 0.1, 0.9];
+//! assert_eq!(model.predict("xor", mtmkl::Rows::new(&new, 2, 2)?)?, [-1.0, 1.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The rooms, and which may look into which: `grid`, `error`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
+//! kernels; `qp` and [`machine`] see Grams; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
+//! sharings and the engine's trait; `problem` and `model` put it together. A test (`tests/layers.rs`) holds them to it.
+
+pub mod data;
+pub mod engine;
+pub mod error;
+mod gram;
+pub mod grid;
+pub mod kernel;
+mod linalg;
+pub mod machine;
+pub mod model;
+mod problem;
+mod qp;
+pub mod random;
+pub mod run;
+pub mod sharing;
+pub mod solver;
+
+pub use data::{GivenGram, Rows, Samples, Targets, Task};
+pub use error::{Error, Result};
+pub use gram::Definiteness;
+pub use model::{CrossGram, Input, Model};
+pub use problem::{Prepared, Problem, ProblemSpec};
+pub use run::{Observer, Pass, Run, Status, Stop};

@@ -1,0 +1,211 @@
+//! Dense algebra on row-major slices. The only file that names faer.
+//!
+//! Everything here runs on the calling thread: threads are the engine's and the Gram builder's business, and the result of
+//! each call must not depend on how many there are.
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+
+/// out (n × m) ← X Z' for X (n × d) and Z (m × d).
+pub(crate) fn products(x: &[f64], z: &[f64], d: usize, out: &mut [f64]) {
+    let (n, m) = (x.len() / d, z.len() / d);
+    let x = MatRef::from_row_major_slice(x, n, d);
+    let z = MatRef::from_row_major_slice(z, m, d);
+    let out = MatMut::from_row_major_slice_mut(out, n, m);
+    matmul(out, Accum::Replace, x, z.transpose(), 1.0, Par::Seq);
+}
+
+/// out (n × n) ← out + V'V for V (rows × n).
+pub(crate) fn add_gram(v: &[f64], n: usize, out: &mut [f64]) {
+    let v = MatRef::from_row_major_slice(v, v.len() / n, n);
+    matmul(
+        MatMut::from_row_major_slice_mut(out, n, n),
+        Accum::Add,
+        v.transpose(),
+        v,
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// A = LL' for a symmetric positive definite A.
+#[derive(Debug, Clone)]
+pub(crate) struct Cholesky {
+    lower: Mat<f64>,
+}
+
+impl Cholesky {
+    /// Factors the n × n matrix whose lower triangle is given; `None` when it is not positive definite.
+    pub(crate) fn new(matrix: &[f64], n: usize) -> Option<Self> {
+        let factor = MatRef::from_row_major_slice(matrix, n, n)
+            .llt(Side::Lower)
+            .ok()?;
+        let lower = factor.L().to_owned();
+        (0..n)
+            .all(|i| lower[(i, i)].is_finite())
+            .then_some(Self { lower })
+    }
+
+    /// Factors A + jitter · I, with the jitter raised from `relative` · max diagonal until it succeeds.
+    pub(crate) fn with_jitter(mut matrix: Vec<f64>, n: usize, relative: f64) -> Option<Self> {
+        let largest = (0..n).fold(0.0_f64, |a, i| a.max(matrix[i * n + i].abs()));
+        let mut added = 0.0;
+        let mut jitter = relative * largest.max(f64::MIN_POSITIVE);
+        for _ in 0..12 {
+            for i in 0..n {
+                matrix[i * n + i] += jitter - added;
+            }
+            added = jitter;
+            if let Some(factor) = Self::new(&matrix, n) {
+                return Some(factor);
+            }
+            jitter *= 10.0;
+        }
+        None
+    }
+
+    /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
+    pub(crate) fn solve_lower(&self, b: &mut [f64], columns: usize) {
+        let n = self.lower.nrows();
+        solve_lower_triangular_in_place(
+            self.lower.as_ref(),
+            MatMut::from_row_major_slice_mut(b, n, columns),
+            Par::Seq,
+        );
+    }
+
+    /// b ← A⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
+    pub(crate) fn solve(&self, b: &mut [f64], columns: usize) {
+        self.solve_lower(b, columns);
+        let n = self.lower.nrows();
+        solve_upper_triangular_in_place(
+            self.lower.transpose(),
+            MatMut::from_row_major_slice_mut(b, n, columns),
+            Par::Seq,
+        );
+    }
+}
+
+/// The smallest and the largest eigenvalue of a symmetric n × n matrix.
+pub(crate) fn extreme_eigenvalues(matrix: &[f64], n: usize) -> Option<(f64, f64)> {
+    let values = MatRef::from_row_major_slice(matrix, n, n)
+        .self_adjoint_eigenvalues(Side::Lower)
+        .ok()?;
+    Some((*values.first()?, *values.last()?))
+}
+
+/// A factor F (rank × n) with F'F = A for a positive semi-definite A: pivoted Cholesky, cut where what is left is rounding.
+pub(crate) fn semidefinite_factor(mut a: Vec<f64>, n: usize) -> Vec<f64> {
+    let largest = (0..n).fold(0.0_f64, |best, i| best.max(a[i * n + i]));
+    let mut factor: Vec<f64> = Vec::new();
+    for _ in 0..n {
+        let Some((pivot, &value)) = (0..n)
+            .map(|i| (i, &a[i * n + i]))
+            .max_by(|x, y| x.1.total_cmp(y.1))
+        else {
+            break;
+        };
+        if value <= 1e-14 * largest || value <= 0.0 {
+            break;
+        }
+        let root = value.sqrt();
+        let row: Vec<f64> = (0..n).map(|j| a[pivot * n + j] / root).collect();
+        for i in 0..n {
+            for j in 0..n {
+                a[i * n + j] -= row[i] * row[j];
+            }
+        }
+        factor.extend_from_slice(&row);
+    }
+    factor
+}
+
+/// Solves a small dense system A x = b (n × n, row-major) by Gaussian elimination with partial pivoting.
+///
+/// Returns `false`, leaving b undefined, when the matrix is singular.
+pub(crate) fn solve_small(a: &mut [f64], b: &mut [f64], n: usize) -> bool {
+    for column in 0..n {
+        let pivot = (column..n)
+            .max_by(|&i, &j| a[i * n + column].abs().total_cmp(&a[j * n + column].abs()));
+        let Some(pivot) = pivot.filter(|&row| a[row * n + column] != 0.0) else {
+            return false;
+        };
+        if pivot != column {
+            for j in 0..n {
+                a.swap(pivot * n + j, column * n + j);
+            }
+            b.swap(pivot, column);
+        }
+        for row in column + 1..n {
+            let ratio = a[row * n + column] / a[column * n + column];
+            for j in column..n {
+                a[row * n + j] -= ratio * a[column * n + j];
+            }
+            b[row] -= ratio * b[column];
+        }
+    }
+    for row in (0..n).rev() {
+        let tail: f64 = (row + 1..n).map(|j| a[row * n + j] * b[j]).sum();
+        b[row] = (b[row] - tail) / a[row * n + row];
+    }
+    b.iter().take(n).all(|value| value.is_finite())
+}
+
+/// y ← y + a x.
+pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    for (out, value) in y.iter_mut().zip(x) {
+        *out += a * value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cholesky_solves() {
+        let a = [4.0, 1.0, 0.5, 1.0, 3.0, 0.2, 0.5, 0.2, 2.0];
+        let factor = Cholesky::new(&a, 3).unwrap();
+        let mut b = [1.0, 2.0, 3.0];
+        factor.solve(&mut b, 1);
+        for i in 0..3 {
+            let product: f64 = (0..3).map(|j| a[i * 3 + j] * b[j]).sum();
+            assert!((product - [1.0, 2.0, 3.0][i]).abs() < 1e-12);
+        }
+        assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
+        assert!(Cholesky::with_jitter(vec![1.0, 1.0, 1.0, 1.0], 2, 1e-12).is_some());
+    }
+
+    #[test]
+    fn semidefinite_factor_reproduces() {
+        let v = [1.0, 2.0, 3.0, 0.5, -1.0, 2.0];
+        let mut a = vec![0.0; 9];
+        add_gram(&v, 3, &mut a);
+        let factor = semidefinite_factor(a.clone(), 3);
+        assert_eq!(factor.len(), 6);
+        let mut b = vec![0.0; 9];
+        add_gram(&factor, 3, &mut b);
+        assert!(a.iter().zip(&b).all(|(x, y)| (x - y).abs() < 1e-12));
+    }
+
+    #[test]
+    fn small_systems_pivot() {
+        let mut a = [0.0, 1.0, 1.0, 0.0];
+        let mut b = [2.0, 3.0];
+        assert!(solve_small(&mut a, &mut b, 2));
+        assert_eq!(b, [3.0, 2.0]);
+        assert!(!solve_small(&mut [0.0, 0.0, 0.0, 1.0], &mut [1.0, 1.0], 2));
+    }
+
+    #[test]
+    fn eigenvalues_and_products() {
+        let (low, high) = extreme_eigenvalues(&[2.0, 1.0, 1.0, 2.0], 2).unwrap();
+        assert!((low - 1.0).abs() < 1e-12 && (high - 3.0).abs() < 1e-12);
+        let mut out = [0.0; 4];
+        products(&[1.0, 2.0, 3.0, 4.0], &[1.0, 0.0, 1.0, 1.0], 2, &mut out);
+        assert_eq!(out, [1.0, 3.0, 3.0, 7.0]);
+    }
+}

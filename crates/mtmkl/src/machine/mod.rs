@@ -1,0 +1,193 @@
+//! (ḡ, Ω): what is learned for one task once its kernel is fixed. One file per machine.
+//!
+//! Every machine here has, for K = Σ_m θ_m K_m and d_m = diag K_m, the same dual form in β = y∘α:
+//!
+//! ḡ(β, θ) = κ · ( q'β + c Σ_m θ_m d_m'β − ½ β'Kβ − ½ Σ_i ρ_i β_i² )
+//!
+//! so that a machine is data, not code: its [`Dual`]. From that follow, for all of them,
+//!
+//! - the sensitivity s_m = −∂ḡ/∂θ_m = κ ( ½ β'K_mβ − c d_m'β ),
+//! - the curvature ∂²J/∂θ_m∂θ_n = κ u_m'P u_n, with u_m = K_mβ − c d_m on the free variables and P the leading block of the
+//!   inverse of [[K_FF, 1], [1', 0]] (without the border, and with K + ρ, where Ω is everything),
+//! - the inner gap, and the offset b, the multiplier of Σβ = s.
+//!
+//! | machine | κ | q | c | Ω in β | ρ |
+//! |---|---|---|---|---|---|
+//! | [`Svc`] | 1 | y | 0 | β between 0 and y C, Σβ = 0 | 0 |
+//! | [`Svr`] | 1 | y ∓ ε, two variables a sample | 0 | \[0, C\] and \[−C, 0\], Σβ = 0 | 0 |
+//! | [`Krr`] | 2 | y | 0 | everything | λ |
+//! | [`Svdd`] | 2 | 0 | ½ | \[0, C\], Σβ = 1 | 0 |
+//! | [`OneClass`] | 2 | 0 | 0 | \[0, 1/(νn)\], Σβ = 1 | 0 |
+
+mod krr;
+mod one_class;
+mod spec;
+mod svc;
+mod svdd;
+mod svr;
+
+use std::fmt::Debug;
+
+pub use krr::Krr;
+pub use one_class::OneClass;
+pub use spec::{MachineInfo, MachineSpec, TargetKind, registered_machines};
+pub use svc::Svc;
+pub use svdd::Svdd;
+pub use svr::Svr;
+
+use crate::data::{Targets, Task};
+use crate::error::{DataProblem, Error, Place, Result};
+
+/// ḡ(β, θ) = κ · ( q'β + c Σ_m θ_m d_m'β − ½ β'Kβ − ½ Σ_i ρ_i β_i² ) over a domain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dual {
+    /// κ
+    pub scale: f64,
+    /// q, one entry per variable; variable v belongs to sample v mod n.
+    pub linear: Vec<f64>,
+    /// c
+    pub diagonal: f64,
+    /// Ω
+    pub domain: Domain,
+}
+
+/// Ω: where β may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Domain {
+    /// lower ≤ β ≤ upper, Σβ = sum.
+    Box {
+        /// Lower bounds.
+        lower: Vec<f64>,
+        /// Upper bounds.
+        upper: Vec<f64>,
+        /// The sum.
+        sum: f64,
+    },
+    /// Everything, held back by ρ > 0, one entry per sample.
+    Free {
+        /// ρ
+        ridge: Vec<f64>,
+    },
+}
+
+/// A kernel machine.
+pub trait Machine: Debug + Send + Sync {
+    /// The name on the command line and in files.
+    fn name(&self) -> &'static str;
+
+    /// Whether the parameters are in range and the task has what the machine needs.
+    ///
+    /// # Errors
+    /// Names the parameter, or the task and the sample.
+    fn check(&self, task: &Task, samples: usize) -> Result<()>;
+
+    /// (ḡ, Ω) for a task that passed `check`.
+    fn dual(&self, task: &Task, samples: usize) -> Dual;
+
+    /// The decision for x from f = Σ_i β_i k(x_i, x) + b and k(x, x).
+    fn decision(&self, f: f64, _own: f64) -> f64 {
+        f
+    }
+
+    /// Whether `decision` looks at k(x, x).
+    fn uses_own_kernel(&self) -> bool {
+        false
+    }
+
+    /// What a user gets to see as the prediction: a label ±1, or a value.
+    fn predict(&self, decision: f64) -> f64;
+
+    /// Whether every sensitivity is ≤ 0, so that a set that contains θ = 0 has only that answer.
+    fn shrinks_kernels(&self) -> bool {
+        false
+    }
+}
+
+/// +1 for ≥ 0, −1 below.
+fn sign(decision: f64) -> f64 {
+    if decision >= 0.0 { 1.0 } else { -1.0 }
+}
+
+/// ±1 labels of both kinds, or the error that says what is there instead.
+fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> {
+    let Targets::Labels(labels) = &task.targets else {
+        return Err(wrong_targets(machine, "±1 labels", task));
+    };
+    for (row, &label) in labels.iter().enumerate() {
+        if label != 1.0 && label != -1.0 {
+            let place = Place::TaskRow {
+                task: task.name.clone(),
+                row,
+            };
+            return Err(Error::data(place, DataProblem::Label(label)));
+        }
+    }
+    // A sample of weight 0 does not count as a member of its class.
+    let weight = |row: usize| task.weights.as_ref().map_or(1.0, |weights| weights[row]);
+    let has = |wanted: f64| {
+        labels
+            .iter()
+            .enumerate()
+            .any(|(row, &label)| label == wanted && weight(row) > 0.0)
+    };
+    if !(has(1.0) && has(-1.0)) {
+        let label = if has(1.0) { 1.0 } else { -1.0 };
+        let problem = DataProblem::OneClass {
+            label,
+            samples: labels.len(),
+        };
+        return Err(Error::data(Place::Task(task.name.clone()), problem));
+    }
+    Ok(labels)
+}
+
+fn check_values(machine: &'static str, task: &Task) -> Result<()> {
+    match &task.targets {
+        Targets::Values(_) => Ok(()),
+        _ => Err(wrong_targets(machine, "real values", task)),
+    }
+}
+
+/// One-class machines ignore labels but take no values to regress on, and no weights.
+fn check_unlabelled(machine: &'static str, task: &Task) -> Result<()> {
+    if !matches!(task.targets, Targets::Unlabelled) {
+        return Err(wrong_targets(machine, "no targets", task));
+    }
+    if task.weights.is_some() {
+        return Err(Error::data(
+            Place::Task(task.name.clone()),
+            DataProblem::WeightsUnused(machine),
+        ));
+    }
+    Ok(())
+}
+
+fn wrong_targets(machine: &'static str, expected: &'static str, task: &Task) -> Error {
+    let problem = DataProblem::Targets {
+        machine,
+        expected,
+        found: task.targets.kind(),
+    };
+    Error::data(Place::Task(task.name.clone()), problem)
+}
+
+fn check_positive(name: &'static str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::param(name, value, "a finite number > 0"))
+    }
+}
+
+/// The targets' numbers; empty for unlabelled tasks.
+fn numbers(task: &Task) -> &[f64] {
+    match &task.targets {
+        Targets::Labels(values) | Targets::Values(values) => values,
+        Targets::Unlabelled => &[],
+    }
+}
+
+/// The weight of each sample, 1 where none are given.
+fn weight(task: &Task, row: usize) -> f64 {
+    task.weights.as_ref().map_or(1.0, |weights| weights[row])
+}

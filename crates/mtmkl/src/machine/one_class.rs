@@ -1,0 +1,45 @@
+//! One-class support vector machine.
+
+use super::{Domain, Dual, Machine, check_unlabelled, sign};
+use crate::data::Task;
+use crate::error::{Error, Result};
+
+/// max −α'Kα, 0 ≤ α ≤ 1/(νn), 1'α = 1: the hyperplane that separates the samples from the origin, at most a share ν left out.
+///
+/// Decision: Σ_i α_i k(x_i, x) − ρ, ≥ 0 inside. Schölkopf et al. (2001).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OneClass {
+    /// ν in (0, 1].
+    pub nu: f64,
+}
+
+impl Machine for OneClass {
+    fn name(&self) -> &'static str {
+        "ocsvm"
+    }
+
+    fn check(&self, task: &Task, _samples: usize) -> Result<()> {
+        if !(self.nu > 0.0 && self.nu <= 1.0) {
+            return Err(Error::param("nu", self.nu, "a number in (0, 1]"));
+        }
+        check_unlabelled(self.name(), task)
+    }
+
+    fn dual(&self, _task: &Task, samples: usize) -> Dual {
+        let upper = 1.0 / (self.nu * samples as f64);
+        Dual {
+            scale: 2.0,
+            linear: vec![0.0; samples],
+            diagonal: 0.0,
+            domain: Domain::Box {
+                lower: vec![0.0; samples],
+                upper: vec![upper; samples],
+                sum: 1.0,
+            },
+        }
+    }
+
+    fn predict(&self, decision: f64) -> f64 {
+        sign(decision)
+    }
+}

@@ -1,0 +1,170 @@
+//! Machines by name, as they stand in configuration files and model files. New ones are registered here.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Krr, Machine, OneClass, Svc, Svdd, Svr};
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A machine by name, with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum MachineSpec {
+    /// [`Svc`]
+    Svc {
+        /// C > 0.
+        #[serde(rename = "C")]
+        c: f64,
+        /// Factor of C for the class +1.
+        #[serde(default = "one")]
+        positive_weight: f64,
+        /// Factor of C for the class −1.
+        #[serde(default = "one")]
+        negative_weight: f64,
+    },
+    /// [`Svr`]
+    Svr {
+        /// C > 0.
+        #[serde(rename = "C")]
+        c: f64,
+        /// ε ≥ 0.
+        epsilon: f64,
+    },
+    /// [`Krr`]
+    Krr {
+        /// λ > 0.
+        lambda: f64,
+    },
+    /// [`Svdd`]
+    Svdd {
+        /// C ≥ 1/n.
+        #[serde(rename = "C")]
+        c: f64,
+    },
+    /// [`OneClass`]
+    #[serde(rename = "ocsvm")]
+    OneClass {
+        /// ν in (0, 1].
+        nu: f64,
+    },
+}
+
+impl MachineSpec {
+    /// Support vector classification with equal class weights.
+    pub fn svc(c: f64) -> Self {
+        Self::Svc {
+            c,
+            positive_weight: 1.0,
+            negative_weight: 1.0,
+        }
+    }
+
+    /// The machine itself.
+    pub fn build(&self) -> Box<dyn Machine> {
+        match *self {
+            Self::Svc {
+                c,
+                positive_weight,
+                negative_weight,
+            } => Box::new(Svc {
+                c,
+                positive_weight,
+                negative_weight,
+            }),
+            Self::Svr { c, epsilon } => Box::new(Svr { c, epsilon }),
+            Self::Krr { lambda } => Box::new(Krr { lambda }),
+            Self::Svdd { c } => Box::new(Svdd { c }),
+            Self::OneClass { nu } => Box::new(OneClass { nu }),
+        }
+    }
+}
+
+/// What a machine's targets are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// ±1.
+    Labels,
+    /// Real values.
+    Values,
+    /// None.
+    Unlabelled,
+}
+
+/// A registered machine: for help texts, and for the conformance suite, which runs over all of them.
+#[derive(Debug, Clone)]
+pub struct MachineInfo {
+    /// The name on the command line and in files.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// The parameters it takes.
+    pub parameters: &'static [&'static str],
+    /// What it learns from.
+    pub targets: TargetKind,
+    /// Examples that together touch every special case.
+    pub examples: fn() -> Vec<MachineSpec>,
+}
+
+/// Every machine that has a name. One entry each: registering is all that the conformance suite needs to test it.
+pub fn registered_machines() -> Vec<MachineInfo> {
+    vec![
+        MachineInfo {
+            name: "svc",
+            help: "support vector classification",
+            parameters: &["C", "positive_weight", "negative_weight"],
+            targets: TargetKind::Labels,
+            examples: || {
+                vec![
+                    MachineSpec::svc(1.0),
+                    MachineSpec::Svc {
+                        c: 20.0,
+                        positive_weight: 2.0,
+                        negative_weight: 0.5,
+                    },
+                ]
+            },
+        },
+        MachineInfo {
+            name: "svr",
+            help: "ε-insensitive support vector regression",
+            parameters: &["C", "epsilon"],
+            targets: TargetKind::Values,
+            examples: || {
+                vec![
+                    MachineSpec::Svr {
+                        c: 2.0,
+                        epsilon: 0.1,
+                    },
+                    MachineSpec::Svr {
+                        c: 1.0,
+                        epsilon: 0.0,
+                    },
+                ]
+            },
+        },
+        MachineInfo {
+            name: "krr",
+            help: "kernel ridge regression",
+            parameters: &["lambda"],
+            targets: TargetKind::Values,
+            examples: || vec![MachineSpec::Krr { lambda: 0.5 }],
+        },
+        MachineInfo {
+            name: "svdd",
+            help: "support vector data description (the smallest sphere)",
+            parameters: &["C"],
+            targets: TargetKind::Unlabelled,
+            examples: || vec![MachineSpec::Svdd { c: 0.2 }],
+        },
+        MachineInfo {
+            name: "ocsvm",
+            help: "one-class support vector machine",
+            parameters: &["nu"],
+            targets: TargetKind::Unlabelled,
+            examples: || vec![MachineSpec::OneClass { nu: 0.3 }],
+        },
+    ]
+}

@@ -1,0 +1,551 @@
+//! The model file: safetensors with one metadata key, `mtmkl`, that holds JSON; numbers only as tensors, so they come back bit
+//! for bit. One metadata key, because several would be written in no particular order.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Dtype, SafeTensors, View};
+use serde::{Deserialize, Serialize};
+
+use super::{Model, Outcome, Seconds, SupportSet, TaskModel};
+use crate::error::{Error, Result};
+use crate::grid::Grid;
+use crate::kernel::parse_kernel;
+use crate::machine::MachineSpec;
+use crate::run::{Pass, Status};
+use crate::sharing::SharingSpec;
+
+/// The version this library writes. Files of a later version are refused with its number; earlier ones are read.
+const VERSION: u32 = 1;
+const KEY: &str = "mtmkl";
+/// number, objective, bound, gap, step, inner iterations, seconds
+const PASS_FIELDS: usize = 7;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    version: u32,
+    kernels: Vec<KernelHeader>,
+    machine: MachineSpec,
+    sharing: SharingSpec,
+    normalize: bool,
+    status: Status,
+    tasks: Vec<TaskHeader>,
+    sets: Vec<SetHeader>,
+    #[serde(default)]
+    notes: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KernelHeader {
+    name: String,
+    spec: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskHeader {
+    name: String,
+    samples: usize,
+    set: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetHeader {
+    columns: Vec<String>,
+    samples: usize,
+    given: Vec<String>,
+}
+
+/// A tensor to be written.
+struct Tensor {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Tensor {
+    fn floats(shape: Vec<usize>, values: &[f64]) -> Self {
+        Self {
+            dtype: Dtype::F64,
+            shape,
+            bytes: values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
+        }
+    }
+
+    fn counts(values: &[usize]) -> Self {
+        let bytes = values
+            .iter()
+            .flat_map(|&value| (value as u64).to_le_bytes())
+            .collect();
+        Self {
+            dtype: Dtype::U64,
+            shape: vec![values.len()],
+            bytes,
+        }
+    }
+}
+
+impl View for &Tensor {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+fn format_error(problem: impl Into<String>) -> Error {
+    Error::Format {
+        problem: problem.into(),
+    }
+}
+
+impl Model {
+    /// The model file's bytes; the same model always gives the same bytes.
+    ///
+    /// # Errors
+    /// When a kernel is the user's own and has no specification to be saved by.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let kernels = self
+            .kernels
+            .iter()
+            .map(|view| {
+                let spec = view.spec().ok_or_else(|| Error::Kernel {
+                    spec: view.name.clone(),
+                    problem: "a kernel of your own has no specification, so the model cannot be saved; use a registered \
+                              kernel or a precomputed one"
+                        .to_string(),
+                })?;
+                Ok(KernelHeader { name: view.name.clone(), spec })
+            })
+            .collect::<Result<_>>()?;
+        let header = Header {
+            version: VERSION,
+            kernels,
+            machine: self.machine.clone(),
+            sharing: self.sharing.clone(),
+            normalize: self.normalize,
+            status: self.outcome.status,
+            tasks: self
+                .tasks
+                .iter()
+                .map(|task| TaskHeader {
+                    name: task.name.clone(),
+                    samples: task.samples,
+                    set: task.set,
+                })
+                .collect(),
+            sets: self
+                .sets
+                .iter()
+                .map(|set| SetHeader {
+                    columns: set.columns.clone(),
+                    samples: set.samples,
+                    given: set.given_diagonals.keys().cloned().collect(),
+                })
+                .collect(),
+            notes: self.notes.clone(),
+        };
+        let header =
+            serde_json::to_string(&header).map_err(|error| format_error(error.to_string()))?;
+        let tensors = self.tensors();
+        let metadata = Some(std::iter::once((KEY.to_string(), header)).collect());
+        safetensors::serialize(
+            tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)),
+            metadata,
+        )
+        .map_err(|error| format_error(error.to_string()))
+    }
+
+    fn tensors(&self) -> BTreeMap<String, Tensor> {
+        let mut tensors = BTreeMap::new();
+        let grid = |grid: &Grid| Tensor::floats(vec![grid.rows(), grid.kernels()], grid.values());
+        tensors.insert("theta".to_string(), grid(&self.theta));
+        if let Some(common) = &self.common {
+            tensors.insert("common".to_string(), grid(common));
+        }
+        if let Some(specific) = &self.specific {
+            tensors.insert("specific".to_string(), grid(specific));
+        }
+        let offsets: Vec<f64> = self.tasks.iter().map(|task| task.offset).collect();
+        tensors.insert(
+            "offsets".to_string(),
+            Tensor::floats(vec![offsets.len()], &offsets),
+        );
+        let outcome = &self.outcome;
+        let numbers = [
+            outcome.objective,
+            outcome.bound,
+            outcome.gap,
+            outcome.seconds.kernels,
+            outcome.seconds.solve,
+        ];
+        tensors.insert(
+            "outcome".to_string(),
+            Tensor::floats(vec![numbers.len()], &numbers),
+        );
+        let passes: Vec<f64> = outcome
+            .trace
+            .iter()
+            .flat_map(|pass| {
+                [
+                    pass.number as f64,
+                    pass.objective,
+                    pass.bound,
+                    pass.gap,
+                    pass.step,
+                    pass.inner_iterations as f64,
+                    pass.seconds,
+                ]
+            })
+            .collect();
+        tensors.insert(
+            "trace".to_string(),
+            Tensor::floats(vec![outcome.trace.len(), PASS_FIELDS], &passes),
+        );
+        for (number, task) in self.tasks.iter().enumerate() {
+            tensors.insert(
+                format!("task.{number}.support"),
+                Tensor::counts(&task.support),
+            );
+            tensors.insert(
+                format!("task.{number}.beta"),
+                Tensor::floats(vec![task.beta.len()], &task.beta),
+            );
+        }
+        for (number, set) in self.sets.iter().enumerate() {
+            let shape = vec![set.positions.len(), set.columns.len()];
+            tensors.insert(
+                format!("set.{number}.rows"),
+                Tensor::floats(shape, &set.rows),
+            );
+            tensors.insert(
+                format!("set.{number}.positions"),
+                Tensor::counts(&set.positions),
+            );
+            for (given, diagonal) in set.given_diagonals.values().enumerate() {
+                tensors.insert(
+                    format!("set.{number}.given.{given}"),
+                    Tensor::floats(vec![diagonal.len()], diagonal),
+                );
+            }
+        }
+        tensors
+    }
+
+    /// Reads a model file's bytes, whatever they are.
+    ///
+    /// # Errors
+    /// When they are not a model that this version can read; sizes and indices are checked before they are used.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let (_, metadata) =
+            SafeTensors::read_metadata(bytes).map_err(|error| format_error(error.to_string()))?;
+        let header = metadata
+            .metadata()
+            .as_ref()
+            .and_then(|map| map.get(KEY))
+            .ok_or_else(|| {
+                format_error("the file has no `mtmkl` header; it was not written by mtmkl")
+            })?;
+        check_version(header)?;
+        let header: Header = serde_json::from_str(header)
+            .map_err(|error| format_error(format!("bad header: {error}")))?;
+        let file = Reader(
+            SafeTensors::deserialize(bytes).map_err(|error| format_error(error.to_string()))?,
+        );
+        let (tasks, kernels) = (header.tasks.len(), header.kernels.len());
+        if tasks == 0 || kernels == 0 {
+            return Err(format_error("it has no tasks or no kernels"));
+        }
+        let views = header
+            .kernels
+            .iter()
+            .map(|kernel| {
+                let mut view = parse_kernel(&kernel.spec)?;
+                view.name.clone_from(&kernel.name);
+                Ok(view)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let sets = header
+            .sets
+            .into_iter()
+            .enumerate()
+            .map(|(number, set)| file.support_set(number, set))
+            .collect::<Result<Vec<_>>>()?;
+        let offsets = file.floats("offsets", Some(tasks))?;
+        let task_models = header
+            .tasks
+            .into_iter()
+            .enumerate()
+            .map(|(number, task)| file.task(number, task, offsets[number], &sets))
+            .collect::<Result<Vec<_>>>()?;
+        let outcome = file.floats("outcome", Some(5))?;
+        Ok(Self {
+            kernels: views,
+            machine: header.machine,
+            sharing: header.sharing,
+            normalize: header.normalize,
+            theta: file.grid("theta", tasks, kernels)?,
+            common: file.optional_grid("common", 1, kernels)?,
+            specific: file.optional_grid("specific", tasks, kernels)?,
+            sets,
+            tasks: task_models,
+            outcome: Outcome {
+                status: header.status,
+                objective: outcome[0],
+                bound: outcome[1],
+                gap: outcome[2],
+                trace: file.trace()?,
+                seconds: Seconds {
+                    kernels: outcome[3],
+                    solve: outcome[4],
+                },
+            },
+            notes: header.notes,
+        })
+    }
+
+    /// Writes the model to a temporary file beside `path`, then renames it: what was there stays whole until the new one is.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or as [`Model::to_bytes`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_whole(path.as_ref(), &self.to_bytes()?)
+    }
+
+    /// Reads a model.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or as [`Model::from_bytes`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|source| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Self::from_bytes(&bytes)
+    }
+}
+
+/// Writes all of it or nothing: a temporary file in the same folder, then a rename.
+///
+/// # Errors
+/// When the file cannot be written; the temporary file is removed again.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let error = |source| Error::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    let name = path
+        .file_name()
+        .ok_or_else(|| error(std::io::Error::other("not a file name")))?;
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary: PathBuf = path.with_file_name(temporary);
+    let written = File::create(&temporary)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    written.map_err(|source| {
+        // Best effort: the first error is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+        error(source)
+    })
+}
+
+/// Only the version, so that a newer header with unknown fields is told from a broken one.
+fn check_version(header: &str) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Only {
+        version: u32,
+    }
+    let found: Only = serde_json::from_str(header)
+        .map_err(|error| format_error(format!("bad header: {error}")))?;
+    if found.version > VERSION {
+        return Err(format_error(format!(
+            "it has format version {}, this mtmkl reads up to {VERSION}; use a newer mtmkl",
+            found.version
+        )));
+    }
+    Ok(())
+}
+
+/// Tensors of a file, checked as they are read.
+struct Reader<'a>(SafeTensors<'a>);
+
+impl Reader<'_> {
+    fn bytes(&self, name: &str, dtype: Dtype) -> Result<(Vec<usize>, &[u8])> {
+        let tensor = self
+            .0
+            .tensor(name)
+            .map_err(|_| format_error(format!("the tensor `{name}` is missing")))?;
+        if tensor.dtype() != dtype {
+            return Err(format_error(format!(
+                "the tensor `{name}` has the wrong type"
+            )));
+        }
+        Ok((tensor.shape().to_vec(), tensor.data()))
+    }
+
+    fn floats(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
+        let (_, bytes) = self.bytes(name, Dtype::F64)?;
+        let values: Vec<f64> = eights(bytes).map(f64::from_le_bytes).collect();
+        match length {
+            Some(length) if length != values.len() => Err(format_error(format!(
+                "the tensor `{name}` has {} values, expected {length}",
+                values.len()
+            ))),
+            _ => Ok(values),
+        }
+    }
+
+    /// Finite numbers only: for everything that prediction computes with.
+    fn finite(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
+        let values = self.floats(name, length)?;
+        if values.iter().all(|value| value.is_finite()) {
+            Ok(values)
+        } else {
+            Err(format_error(format!(
+                "the tensor `{name}` has a value that is not finite"
+            )))
+        }
+    }
+
+    fn counts(&self, name: &str, below: usize) -> Result<Vec<usize>> {
+        let (_, bytes) = self.bytes(name, Dtype::U64)?;
+        eights(bytes)
+            .map(|bytes| {
+                usize::try_from(u64::from_le_bytes(bytes))
+                    .ok()
+                    .filter(|value| *value < below)
+                    .ok_or_else(|| {
+                        format_error(format!(
+                            "the tensor `{name}` has an index that is not below {below}"
+                        ))
+                    })
+            })
+            .collect()
+    }
+
+    fn grid(&self, name: &str, rows: usize, kernels: usize) -> Result<Grid> {
+        let (shape, _) = self.bytes(name, Dtype::F64)?;
+        if shape != [rows, kernels] {
+            return Err(format_error(format!(
+                "the tensor `{name}` has shape {shape:?}, expected [{rows}, {kernels}]"
+            )));
+        }
+        Ok(Grid::from_values(rows, kernels, self.finite(name, None)?))
+    }
+
+    fn optional_grid(&self, name: &str, rows: usize, kernels: usize) -> Result<Option<Grid>> {
+        if self.0.names().contains(&name) {
+            self.grid(name, rows, kernels).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn support_set(&self, number: usize, header: SetHeader) -> Result<SupportSet> {
+        let positions = self.counts(&format!("set.{number}.positions"), header.samples)?;
+        let rows = positions.len().checked_mul(header.columns.len());
+        let rows = self.finite(
+            &format!("set.{number}.rows"),
+            Some(rows.unwrap_or(usize::MAX)),
+        )?;
+        let given_diagonals = header
+            .given
+            .into_iter()
+            .enumerate()
+            .map(|(given, name)| {
+                let diagonal = self.finite(
+                    &format!("set.{number}.given.{given}"),
+                    Some(positions.len()),
+                )?;
+                Ok((name, diagonal))
+            })
+            .collect::<Result<_>>()?;
+        Ok(SupportSet {
+            columns: header.columns,
+            rows,
+            positions,
+            samples: header.samples,
+            given_diagonals,
+        })
+    }
+
+    fn task(
+        &self,
+        number: usize,
+        header: TaskHeader,
+        offset: f64,
+        sets: &[SupportSet],
+    ) -> Result<TaskModel> {
+        let set = sets.get(header.set).ok_or_else(|| {
+            format_error(format!(
+                "task `{}` refers to sample set {}",
+                header.name, header.set
+            ))
+        })?;
+        if !offset.is_finite() {
+            return Err(format_error(format!(
+                "the offset of task `{}` is not finite",
+                header.name
+            )));
+        }
+        let support = self.counts(&format!("task.{number}.support"), set.positions.len())?;
+        let beta = self.finite(&format!("task.{number}.beta"), Some(support.len()))?;
+        Ok(TaskModel {
+            name: header.name,
+            samples: header.samples,
+            set: header.set,
+            support,
+            beta,
+            offset,
+        })
+    }
+
+    fn trace(&self) -> Result<Vec<Pass>> {
+        let values = self.floats("trace", None)?;
+        if values.len() % PASS_FIELDS != 0 {
+            return Err(format_error("the tensor `trace` is cut short"));
+        }
+        // Counts were written as floats, exactly, and a hostile one saturates.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let count = |value: f64| value as usize;
+        Ok(values
+            .chunks_exact(PASS_FIELDS)
+            .map(|pass| Pass {
+                number: count(pass[0]),
+                objective: pass[1],
+                bound: pass[2],
+                gap: pass[3],
+                step: pass[4],
+                inner_iterations: count(pass[5]),
+                seconds: pass[6],
+            })
+            .collect())
+    }
+}
+
+fn eights(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
+    bytes.chunks_exact(8).map(|chunk| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(chunk);
+        eight
+    })
+}

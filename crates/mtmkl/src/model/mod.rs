@@ -1,0 +1,254 @@
+//! What a fit leaves behind: kernel weights, machines, the certificate; support rows only.
+
+mod file;
+pub use file::write_whole;
+mod predict;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use predict::{CrossGram, Input};
+
+use crate::data::{Samples, Task};
+use crate::engine::Fitted;
+use crate::error::Result;
+use crate::grid::{Grid, Shape};
+use crate::kernel::KernelView;
+use crate::machine::MachineSpec;
+use crate::problem::ProblemSpec;
+use crate::run::{Pass, Status};
+use crate::sharing::SharingSpec;
+
+/// How the fit ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Converged, or why not.
+    pub status: Status,
+    /// An upper bound on J at the model's θ.
+    pub objective: f64,
+    /// A certified lower bound on the optimum J*.
+    pub bound: f64,
+    /// (objective − bound) / |objective|: how far from optimal the answer can be.
+    pub gap: f64,
+    /// Every pass.
+    pub trace: Vec<Pass>,
+    /// Where the time went.
+    pub seconds: Seconds,
+}
+
+/// Where the time went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Gram matrices.
+    pub kernels: f64,
+    /// Everything after.
+    pub solve: f64,
+}
+
+/// The machine of one task: f(x) = Σ_i β_i k(x_i, x) + b over its support rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskModel {
+    /// The task's name.
+    pub name: String,
+    /// How many samples it was fitted on.
+    pub samples: usize,
+    /// Which support set its rows are in.
+    pub set: usize,
+    /// Positions in that support set.
+    pub support: Vec<usize>,
+    /// β of the support rows.
+    pub beta: Vec<f64>,
+    /// b.
+    pub offset: f64,
+}
+
+/// The rows of one sample set that some task needs for prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SupportSet {
+    /// The columns' names.
+    pub columns: Vec<String>,
+    /// The rows, one after the other.
+    pub rows: Vec<f64>,
+    /// Each row's position in the sample set it came from: precomputed kernels refer to it.
+    pub positions: Vec<usize>,
+    /// How many samples that set had.
+    pub samples: usize,
+    /// For each precomputed kernel by name: k(x, x) of the support rows, before normalisation.
+    pub given_diagonals: BTreeMap<String, Vec<f64>>,
+}
+
+/// A fitted model.
+#[derive(Debug, Clone)]
+pub struct Model {
+    pub(crate) kernels: Vec<KernelView>,
+    pub(crate) machine: MachineSpec,
+    pub(crate) sharing: SharingSpec,
+    pub(crate) normalize: bool,
+    pub(crate) theta: Grid,
+    pub(crate) common: Option<Grid>,
+    pub(crate) specific: Option<Grid>,
+    pub(crate) sets: Vec<SupportSet>,
+    pub(crate) tasks: Vec<TaskModel>,
+    pub(crate) outcome: Outcome,
+    pub(crate) notes: BTreeMap<String, String>,
+}
+
+impl Model {
+    /// Keeps what prediction needs of a fit.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn assemble(
+        spec: &ProblemSpec,
+        sets: &[Samples],
+        tasks: &[Task],
+        theta: Grid,
+        common: Option<Grid>,
+        specific: Option<Grid>,
+        fitted: Vec<Fitted>,
+        outcome: Outcome,
+    ) -> Result<Self> {
+        let position = |task: &Task, i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
+        let mut support_sets = Vec::with_capacity(sets.len());
+        let mut numbers: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
+        for (index, set) in sets.iter().enumerate() {
+            let mut used = vec![false; set.count()];
+            for (task, machine) in tasks
+                .iter()
+                .zip(&fitted)
+                .filter(|(task, _)| task.samples == index)
+            {
+                for (i, &beta) in machine.beta.iter().enumerate() {
+                    used[position(task, i)] |= beta != 0.0;
+                }
+            }
+            let positions: Vec<usize> = (0..set.count()).filter(|&i| used[i]).collect();
+            let mut number = vec![usize::MAX; set.count()];
+            for (new, &old) in positions.iter().enumerate() {
+                number[old] = new;
+            }
+            numbers.push(number);
+            let given = spec.kernels.iter().filter_map(|view| view.kernel.given());
+            let given_diagonals = given
+                .filter_map(|name| set.grams().iter().find(|gram| gram.name == name))
+                .map(|gram| {
+                    let diagonal = positions
+                        .iter()
+                        .map(|&i| gram.values[i * set.count() + i])
+                        .collect();
+                    (gram.name.clone(), diagonal)
+                })
+                .collect();
+            support_sets.push(SupportSet {
+                columns: set.columns().to_vec(),
+                rows: positions
+                    .iter()
+                    .flat_map(|&i| set.rows().row(i).to_vec())
+                    .collect(),
+                positions,
+                samples: set.count(),
+                given_diagonals,
+            });
+        }
+        let task_models = tasks
+            .iter()
+            .zip(fitted)
+            .map(|(task, machine)| {
+                let chosen: Vec<usize> = (0..machine.beta.len())
+                    .filter(|&i| machine.beta[i] != 0.0)
+                    .collect();
+                TaskModel {
+                    name: task.name.clone(),
+                    samples: machine.beta.len(),
+                    set: task.samples,
+                    support: chosen
+                        .iter()
+                        .map(|&i| numbers[task.samples][position(task, i)])
+                        .collect(),
+                    beta: chosen.iter().map(|&i| machine.beta[i]).collect(),
+                    offset: machine.offset,
+                }
+            })
+            .collect();
+        Ok(Self {
+            kernels: spec.kernels.clone(),
+            machine: spec.machine.clone(),
+            sharing: spec.sharing.clone(),
+            normalize: spec.normalize,
+            theta,
+            common,
+            specific,
+            sets: support_sets,
+            tasks: task_models,
+            outcome,
+            notes: BTreeMap::new(),
+        })
+    }
+
+    /// T × M.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            tasks: self.theta.rows(),
+            kernels: self.theta.kernels(),
+        }
+    }
+
+    /// The kernels, in the order of the weights' columns.
+    pub fn kernels(&self) -> &[KernelView] {
+        &self.kernels
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &MachineSpec {
+        &self.machine
+    }
+
+    /// The sharing.
+    pub fn sharing(&self) -> &SharingSpec {
+        &self.sharing
+    }
+
+    /// Whether kernels are normalised.
+    pub fn normalize(&self) -> bool {
+        self.normalize
+    }
+
+    /// θ, T × M.
+    pub fn weights(&self) -> &Grid {
+        &self.theta
+    }
+
+    /// ζ, 1 × M, where the sharing has a common part.
+    pub fn common(&self) -> Option<&Grid> {
+        self.common.as_ref()
+    }
+
+    /// γ, T × M, where the sharing has task-specific parts.
+    pub fn specific(&self) -> Option<&Grid> {
+        self.specific.as_ref()
+    }
+
+    /// The machines, in the order of the weights' rows.
+    pub fn tasks(&self) -> &[TaskModel] {
+        &self.tasks
+    }
+
+    /// The support rows.
+    pub fn support_sets(&self) -> &[SupportSet] {
+        &self.sets
+    }
+
+    /// How the fit ended, with its certificate.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// Texts that a program keeps with the model (scaling, class names, …); saved with it.
+    pub fn notes(&self) -> &BTreeMap<String, String> {
+        &self.notes
+    }
+
+    /// The same, to write.
+    pub fn notes_mut(&mut self) -> &mut BTreeMap<String, String> {
+        &mut self.notes
+    }
+}

@@ -1,0 +1,340 @@
+//! f(x) = Σ_i β_i Σ_m θ_m k_m(x_i, x) + b for new rows, in batches that touch support rows only.
+
+use super::{Model, SupportSet, TaskModel};
+use crate::data::Rows;
+use crate::error::{DataProblem, Error, Place, Result};
+use crate::gram::CrossKernels;
+use crate::kernel::Base;
+
+/// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
+#[derive(Debug, Clone, Copy)]
+pub struct CrossGram<'a> {
+    /// The name of the precomputed kernel.
+    pub name: &'a str,
+    /// n_new × n_train values; all training samples in their original order, not only the support rows.
+    pub values: &'a [f64],
+    /// k(x, x) of the new samples: needed where the kernel is normalised and was not given with unit diagonal, and by SVDD.
+    pub own: Option<&'a [f64]>,
+}
+
+/// New samples: rows, cross-Gram matrices, or both.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// How many samples.
+    pub count: usize,
+    /// Their rows, where kernels are computed from rows.
+    pub rows: Option<Rows<'a>>,
+    /// Their precomputed kernels.
+    pub grams: &'a [CrossGram<'a>],
+}
+
+impl<'a> From<Rows<'a>> for Input<'a> {
+    fn from(rows: Rows<'a>) -> Self {
+        Self {
+            count: rows.rows(),
+            rows: Some(rows),
+            grams: &[],
+        }
+    }
+}
+
+/// New rows handled at a time: their blocks stay in the caches.
+const BATCH: usize = 256;
+
+impl Model {
+    /// The task's number.
+    fn task(&self, name: &str) -> Result<usize> {
+        self.tasks.iter().position(|task| task.name == name).ok_or_else(|| {
+            let mut known: Vec<&str> = self.tasks.iter().map(|task| task.name.as_str()).take(8).collect();
+            if self.tasks.len() > known.len() {
+                known.push("…");
+            }
+            let advice = if self.common.is_some() {
+                "Ask for the common space explicitly to predict for a task never seen"
+            } else {
+                "This sharing has no common part, so nothing can be said about a task never seen"
+            };
+            let problem = DataProblem::UnknownTask { known: known.join(", "), advice };
+            Error::data(Place::Task(name.to_string()), problem)
+        })
+    }
+
+    /// Decision values of one task: > 0 for the class +1, inside a description, or the regression value.
+    ///
+    /// # Errors
+    /// When the task is unknown, or the rows do not fit the model.
+    pub fn decision<'a>(&self, task: &str, input: impl Into<Input<'a>>) -> Result<Vec<f64>> {
+        let number = self.task(task)?;
+        self.decide(&[(number, self.theta.row(number))], input.into())
+            .map(|mut all| all.swap_remove(0))
+    }
+
+    /// Decision values of all tasks, in the model's order: kernels and distances are computed once for all of them.
+    ///
+    /// # Errors
+    /// When the rows do not fit the model, or the tasks are not on one sample set.
+    pub fn decisions<'a>(&self, input: impl Into<Input<'a>>) -> Result<Vec<Vec<f64>>> {
+        let all: Vec<(usize, &[f64])> = (0..self.tasks.len())
+            .map(|task| (task, self.theta.row(task)))
+            .collect();
+        let input = input.into();
+        let mut decisions = vec![Vec::new(); all.len()];
+        for set in 0..self.sets.len() {
+            let chosen: Vec<(usize, &[f64])> = all
+                .iter()
+                .copied()
+                .filter(|(task, _)| self.tasks[*task].set == set)
+                .collect();
+            if chosen.is_empty() {
+                continue;
+            }
+            for ((task, _), values) in chosen.iter().zip(self.decide(&chosen, input)?) {
+                decisions[*task] = values;
+            }
+        }
+        Ok(decisions)
+    }
+
+    /// Labels (±1) or values of one task.
+    ///
+    /// # Errors
+    /// As [`Model::decision`].
+    pub fn predict<'a>(&self, task: &str, input: impl Into<Input<'a>>) -> Result<Vec<f64>> {
+        let machine = self.machine.build();
+        Ok(self
+            .decision(task, input)?
+            .into_iter()
+            .map(|value| machine.predict(value))
+            .collect())
+    }
+
+    /// Decision values for a task never seen: the mean of all tasks' machines, each with the common weights ζ in place of its own.
+    ///
+    /// # Errors
+    /// When the sharing has no common part, or the rows do not fit the model.
+    pub fn decision_of_new_task<'a>(&self, input: impl Into<Input<'a>>) -> Result<Vec<f64>> {
+        let Some(common) = &self.common else {
+            return self.task("a task never seen").map(|_| Vec::new());
+        };
+        let input = input.into();
+        let mut mean = vec![0.0; input.count];
+        for task in 0..self.tasks.len() {
+            let decisions = self.decide(&[(task, common.row(0))], input)?;
+            crate::linalg::axpy(1.0 / self.tasks.len() as f64, &decisions[0], &mut mean);
+        }
+        Ok(mean)
+    }
+
+    /// Decision values of tasks that share a support set, each with the kernel weights given.
+    fn decide(&self, tasks: &[(usize, &[f64])], input: Input<'_>) -> Result<Vec<Vec<f64>>> {
+        let set = &self.sets[self.tasks[tasks[0].0].set];
+        self.check(set, &input)?;
+        let machine = self.machine.build();
+        // The rows that these tasks need, and each task's β on them.
+        let mut needed = vec![false; set.positions.len()];
+        for (task, _) in tasks {
+            for &row in &self.tasks[*task].support {
+                needed[row] = true;
+            }
+        }
+        let kept: Vec<usize> = (0..needed.len()).filter(|&row| needed[row]).collect();
+        let coefficients: Vec<Vec<f64>> = tasks
+            .iter()
+            .map(|(task, _)| on_rows(&self.tasks[*task], &kept, set))
+            .collect();
+        let d = set.columns.len();
+        let support: Vec<f64> = kept
+            .iter()
+            .flat_map(|&row| &set.rows[row * d..(row + 1) * d])
+            .copied()
+            .collect();
+        let support = Rows::new(&support, kept.len(), d)?;
+        let wanted: Vec<usize> = (0..self.kernels.len())
+            .filter(|&kernel| tasks.iter().any(|(_, weights)| weights[kernel] != 0.0))
+            .collect();
+        let cross = CrossKernels::new(&self.kernels, &set.columns, self.normalize)?;
+        let mut decisions = vec![vec![0.0; input.count]; tasks.len()];
+        let mut own = vec![vec![0.0; input.count]; tasks.len()];
+        let mut add = |kernel: usize, from: usize, block: &[f64], diagonal: &[f64]| {
+            for (number, (_, weights)) in tasks.iter().enumerate() {
+                if weights[kernel] == 0.0 {
+                    continue;
+                }
+                for (i, &value) in diagonal.iter().enumerate() {
+                    let sum = match kept.len() {
+                        0 => 0.0,
+                        m => crate::grid::dot(&block[i * m..(i + 1) * m], &coefficients[number]),
+                    };
+                    decisions[number][from + i] += weights[kernel] * sum;
+                    own[number][from + i] += weights[kernel] * value;
+                }
+            }
+        };
+        for from in (0..input.count).step_by(BATCH) {
+            let until = (from + BATCH).min(input.count);
+            if let Some(rows) = input.rows {
+                cross.blocks(
+                    &wanted,
+                    rows.slice(from, until),
+                    support,
+                    |kernel, block, diagonal| {
+                        add(kernel, from, block, diagonal);
+                    },
+                );
+            }
+            for &kernel in wanted
+                .iter()
+                .filter(|&&kernel| self.kernels[kernel].kernel.base() == Base::Given)
+            {
+                let (block, diagonal) =
+                    self.given_block(kernel, set, &kept, &input, from, until)?;
+                add(kernel, from, &block, &diagonal);
+            }
+        }
+        for ((values, own), (task, _)) in decisions.iter_mut().zip(&own).zip(tasks) {
+            for (value, own) in values.iter_mut().zip(own) {
+                *value = machine.decision(*value + self.tasks[*task].offset, *own);
+            }
+        }
+        Ok(decisions)
+    }
+
+    /// Whether the input has all that the kernels need.
+    fn check(&self, set: &SupportSet, input: &Input<'_>) -> Result<()> {
+        let length = |what, found, expected| {
+            Error::data(
+                Place::Problem,
+                DataProblem::Length {
+                    what,
+                    found,
+                    expected,
+                },
+            )
+        };
+        let needs_rows = self
+            .kernels
+            .iter()
+            .any(|view| view.kernel.base() != Base::Given);
+        match input.rows {
+            None if needs_rows => {
+                return Err(length("columns of the new samples", 0, set.columns.len()));
+            }
+            Some(rows) => {
+                if rows.rows() != input.count {
+                    return Err(length("rows of the new samples", rows.rows(), input.count));
+                }
+                if needs_rows && rows.columns() != set.columns.len() {
+                    return Err(length(
+                        "columns of the new samples",
+                        rows.columns(),
+                        set.columns.len(),
+                    ));
+                }
+                if let Some(position) = rows.values().iter().position(|value| !value.is_finite()) {
+                    let (row, column) = (position / rows.columns(), position % rows.columns());
+                    let column = set.columns.get(column).cloned().unwrap_or_default();
+                    let place = Place::Cell {
+                        samples: 0,
+                        row,
+                        column,
+                    };
+                    return Err(Error::data(
+                        place,
+                        DataProblem::NotFinite(rows.values()[position]),
+                    ));
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The block of a precomputed kernel: new rows × kept support rows, normalised as in training.
+    fn given_block(
+        &self,
+        kernel: usize,
+        set: &SupportSet,
+        kept: &[usize],
+        input: &Input<'_>,
+        from: usize,
+        until: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let name = self.kernels[kernel].kernel.given().unwrap_or_default();
+        let place = || Place::Gram {
+            samples: 0,
+            name: name.to_string(),
+        };
+        let Some(gram) = input.grams.iter().find(|gram| gram.name == name) else {
+            let known: Vec<&str> = input.grams.iter().map(|gram| gram.name).collect();
+            let known = if known.is_empty() {
+                "none".to_string()
+            } else {
+                known.join(", ")
+            };
+            return Err(Error::data(place(), DataProblem::MissingGram(known)));
+        };
+        let expected = input.count * set.samples;
+        if gram.values.len() != expected {
+            let what = "values of the cross-Gram matrix (n_new × n_train)";
+            return Err(Error::data(
+                place(),
+                DataProblem::Length {
+                    what,
+                    found: gram.values.len(),
+                    expected,
+                },
+            ));
+        }
+        if let Some(own) = gram.own.filter(|own| own.len() != input.count) {
+            let problem = DataProblem::Length {
+                what: "values of k(x, x)",
+                found: own.len(),
+                expected: input.count,
+            };
+            return Err(Error::data(place(), problem));
+        }
+        let trained = set.given_diagonals.get(name).map_or(&[][..], Vec::as_slice);
+        let unit = trained.iter().all(|&value| value == 1.0);
+        let own = match gram.own {
+            Some(own) => own[from..until].to_vec(),
+            None if unit => vec![1.0; until - from],
+            None if self.normalize || self.machine.build().uses_own_kernel() => {
+                return Err(Error::data(place(), DataProblem::OwnMissing));
+            }
+            None => vec![0.0; until - from],
+        };
+        let scale = |value: f64| match self.normalize {
+            false => 1.0,
+            true if value > 0.0 => value.sqrt().recip(),
+            true => 0.0,
+        };
+        let mut block = Vec::with_capacity((until - from) * kept.len());
+        for row in from..until {
+            for &i in kept {
+                let value = gram.values[row * set.samples + set.positions[i]];
+                if !value.is_finite() {
+                    return Err(Error::data(place(), DataProblem::NotFinite(value)));
+                }
+                block.push(value * scale(own[row - from]) * scale(trained[i]));
+            }
+        }
+        let diagonal = own
+            .iter()
+            .map(|&value| match self.normalize {
+                true if value > 0.0 => 1.0,
+                true => 0.0,
+                false => value,
+            })
+            .collect();
+        Ok((block, diagonal))
+    }
+}
+
+/// The task's β on these rows of its support set, 0 where it has none.
+fn on_rows(task: &TaskModel, kept: &[usize], set: &SupportSet) -> Vec<f64> {
+    let mut all = vec![0.0; set.positions.len()];
+    for (&row, &beta) in task.support.iter().zip(&task.beta) {
+        all[row] = beta;
+    }
+    kept.iter().map(|&row| all[row]).collect()
+}

@@ -1,0 +1,318 @@
+//! A checked problem: samples, tasks, kernels, a machine and a sharing that go together; and its solution.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::data::{Samples, Task};
+use crate::engine::{Engine, LocalEngine, Request, TaskData};
+use crate::error::{DataProblem, Error, Place, Result};
+use crate::gram::{self, Definiteness, Grams};
+use crate::grid::Shape;
+use crate::kernel::KernelView;
+use crate::machine::{Machine, MachineSpec};
+use crate::model::{Model, Outcome, Seconds};
+use crate::run::Run;
+use crate::sharing::{Sharing, SharingSpec};
+use crate::solver::SolverSpec;
+
+/// The free choices: kernels, machine, sharing; and how to solve.
+#[derive(Debug, Clone)]
+pub struct ProblemSpec {
+    /// k_1 … k_M.
+    pub kernels: Vec<KernelView>,
+    /// (ḡ, Ω).
+    pub machine: MachineSpec,
+    /// Ψ.
+    pub sharing: SharingSpec,
+    /// The outer solver.
+    pub solver: SolverSpec,
+    /// Use k/√(k(x,x) k(z,z)) in place of k, in prediction too. A sample with k(x,x) = 0 is the zero vector: all its kernel
+    /// values are 0.
+    pub normalize: bool,
+    /// What to do about kernels that may be indefinite.
+    pub definiteness: Definiteness,
+    /// Whether the inner solver leaves variables out of its search that are unlikely to move. The answer is the same.
+    pub shrinking: bool,
+}
+
+impl ProblemSpec {
+    /// These three choices, everything else by default.
+    pub fn new(kernels: Vec<KernelView>, machine: MachineSpec, sharing: SharingSpec) -> Self {
+        Self {
+            kernels,
+            machine,
+            sharing,
+            solver: SolverSpec::default(),
+            normalize: true,
+            definiteness: Definiteness::default(),
+            shrinking: true,
+        }
+    }
+}
+
+/// Samples and tasks with a specification that fits them. Only a checked problem can be fitted.
+#[derive(Debug)]
+pub struct Problem {
+    spec: ProblemSpec,
+    sets: Vec<Samples>,
+    tasks: Vec<Task>,
+    machine: Box<dyn Machine>,
+    sharing: Sharing,
+}
+
+impl Problem {
+    /// Checks everything that can be checked without computing a kernel.
+    ///
+    /// # Errors
+    /// Names the task, sample, column or parameter, what was expected, and the way out.
+    pub fn new(spec: ProblemSpec, sets: Vec<Samples>, tasks: Vec<Task>) -> Result<Self> {
+        if tasks.is_empty() {
+            return Err(Error::data(
+                Place::Problem,
+                DataProblem::Empty("there are no tasks, expected at least one"),
+            ));
+        }
+        if spec.kernels.is_empty() {
+            return Err(Error::param(
+                "kernels",
+                "an empty list",
+                "at least one kernel",
+            ));
+        }
+        let mut names = BTreeSet::new();
+        let machine = spec.machine.build();
+        for task in &tasks {
+            if !names.insert(task.name.as_str()) {
+                return Err(Error::data(
+                    Place::Task(task.name.clone()),
+                    DataProblem::NameTwice,
+                ));
+            }
+            task.check(&sets)?;
+            machine.check(task, task.count(sets[task.samples].count()))?;
+        }
+        for set in &sets {
+            for view in &spec.kernels {
+                view.columns.resolve(set.columns())?;
+            }
+        }
+        let shape = Shape {
+            tasks: tasks.len(),
+            kernels: spec.kernels.len(),
+        };
+        let sharing = spec.sharing.build(shape)?;
+        spec.solver.build()?;
+        if machine.shrinks_kernels() && sharing.contains_zero() {
+            return Err(Error::Pair {
+                machine: machine.name().to_string(),
+                sharing: sharing.name().to_string(),
+                reason: "the spread of the samples only grows with the kernel weights, so in a set that contains θ = 0 the \
+                         optimum is θ = 0, a sphere of radius zero; choose a set of fixed mass: `simplex`, `box-simplex`, \
+                         `tang`, or fixed weights"
+                    .to_string(),
+            });
+        }
+        Ok(Self {
+            spec,
+            sets,
+            tasks,
+            machine,
+            sharing,
+        })
+    }
+
+    /// T × M.
+    pub fn shape(&self) -> Shape {
+        self.sharing.shape()
+    }
+
+    /// The specification.
+    pub fn spec(&self) -> &ProblemSpec {
+        &self.spec
+    }
+
+    /// The sample sets.
+    pub fn samples(&self) -> &[Samples] {
+        &self.sets
+    }
+
+    /// The tasks.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// Ψ.
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
+    }
+
+    /// Bytes that [`Problem::prepare`] would allocate for Gram matrices, with that many threads at work.
+    pub fn memory_needed(&self, threads: usize) -> u64 {
+        gram::memory_needed(&self.sets, &self.spec.kernels, self.spec.normalize, threads)
+    }
+
+    /// Computes the Gram matrices.
+    ///
+    /// # Errors
+    /// When they would need more memory than the run allows, or a kernel cannot be used on these samples.
+    pub fn prepare(&self, run: &Run<'_>) -> Result<Prepared<'_>> {
+        let started = Instant::now();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(run.threads)
+            .build()
+            .map_err(|error| Error::Numeric {
+                place: "thread pool".to_string(),
+                problem: error.to_string(),
+            })?;
+        let needed = self.memory_needed(pool.current_num_threads());
+        if needed > run.memory_limit {
+            return Err(Error::Memory {
+                needed,
+                limit: run.memory_limit,
+            });
+        }
+        let built: Vec<(Grams, bool)> = pool.install(|| {
+            self.sets
+                .iter()
+                .enumerate()
+                .map(|(index, set)| {
+                    gram::build(
+                        set,
+                        index,
+                        &self.spec.kernels,
+                        self.spec.normalize,
+                        self.spec.definiteness,
+                    )
+                })
+                .collect::<Result<_>>()
+        })?;
+        let concave = built.iter().all(|(_, semidefinite)| *semidefinite);
+        Ok(Prepared {
+            problem: self,
+            grams: built.into_iter().map(|(grams, _)| grams).collect(),
+            concave,
+            pool: Arc::new(pool),
+            seconds: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Computes the Gram matrices and solves.
+    ///
+    /// # Errors
+    /// As [`Problem::prepare`]; not reaching the tolerance is not an error but the model's status.
+    pub fn fit(&self, run: &mut Run<'_>) -> Result<Model> {
+        self.prepare(run)?.fit(run)
+    }
+}
+
+/// A problem with its Gram matrices: fit it as often as you like.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    problem: &'a Problem,
+    grams: Arc<[Grams]>,
+    concave: bool,
+    pool: Arc<rayon::ThreadPool>,
+    seconds: f64,
+}
+
+impl Prepared<'_> {
+    /// Seconds that the Gram matrices took.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The engine on these Gram matrices, for outer solvers of the caller's own.
+    pub fn engine(&self) -> impl Engine {
+        self.local_engine()
+    }
+
+    fn local_engine(&self) -> LocalEngine {
+        let problem = self.problem;
+        let mut views: Vec<Arc<[usize]>> = Vec::new();
+        let tasks = problem
+            .tasks
+            .iter()
+            .map(|task| {
+                // Equal views become one, so that comparing them later is a pointer's work.
+                let view = task.rows.as_ref().map(|rows| {
+                    match views.iter().find(|known| known[..] == rows[..]) {
+                        Some(known) => Arc::clone(known),
+                        None => {
+                            let view: Arc<[usize]> = rows.as_slice().into();
+                            views.push(Arc::clone(&view));
+                            view
+                        }
+                    }
+                });
+                let count = task.count(problem.sets[task.samples].count());
+                TaskData {
+                    samples: task.samples,
+                    view,
+                    dual: problem.machine.dual(task, count),
+                }
+            })
+            .collect();
+        LocalEngine::new(
+            Arc::clone(&self.grams),
+            tasks,
+            self.concave,
+            problem.spec.shrinking,
+            Arc::clone(&self.pool),
+        )
+    }
+
+    /// min over θ in Ψ of J(θ), with the machines at the answer.
+    ///
+    /// # Errors
+    /// When an inner problem breaks down numerically.
+    pub fn fit(&self, run: &mut Run<'_>) -> Result<Model> {
+        if !(run.tolerance.is_finite() && run.tolerance > 0.0) {
+            return Err(Error::param(
+                "tolerance",
+                run.tolerance,
+                "a finite number > 0",
+            ));
+        }
+        if run.max_passes == 0 {
+            return Err(Error::param("max_passes", 0, "at least 1"));
+        }
+        let started = Instant::now();
+        let problem = self.problem;
+        let mut engine = self.local_engine();
+        let solver = problem.spec.solver.build()?;
+        let solution = solver.solve(&mut engine, &problem.sharing, run)?;
+        // The engine may last have looked at another θ; the machines of the model belong to the answer.
+        let request = Request {
+            accuracy: 0.1 * run.tolerance,
+            curvature: false,
+            stop: run.stop.clone(),
+        };
+        engine.evaluate(&solution.theta, &request)?;
+        let fitted = engine.fitted(&solution.theta)?;
+        let solve = started.elapsed().as_secs_f64();
+        let outcome = Outcome {
+            status: solution.status,
+            objective: solution.objective,
+            bound: solution.bound,
+            gap: solution.gap,
+            trace: solution.trace,
+            seconds: Seconds {
+                kernels: self.seconds,
+                solve,
+            },
+        };
+        let common = problem.sharing.common(&solution.parts);
+        let specific = problem.sharing.specific(&solution.parts);
+        Model::assemble(
+            &problem.spec,
+            &problem.sets,
+            &problem.tasks,
+            solution.theta,
+            common,
+            specific,
+            fitted,
+            outcome,
+        )
+    }
+}

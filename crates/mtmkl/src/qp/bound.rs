@@ -1,0 +1,69 @@
+//! What a feasible β is worth: the duality gap of the quadratic programme, and the multiplier of its sum.
+
+use super::Qp;
+
+/// max over feasible β' of ⟨q − Kβ, β' − β⟩: an upper bound on how much the objective can still grow, for K ⪰ 0.
+///
+/// This is the machine's primal objective at the current w and the best offset b, minus its dual objective at β: for the SVM,
+/// Σ_i C_i (1 − y_i(f_i + b))₊ + ½‖w‖² − (1'α − ½‖w‖²). The linear programme over a box with one sum is solved exactly by
+/// filling the largest slopes first; each summand of the result is ≥ 0, so nothing cancels.
+pub(crate) fn gap(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
+    let n = product.len();
+    let slopes: Vec<f64> = (0..beta.len())
+        .map(|v| qp.linear[v] - product[v % n])
+        .collect();
+    let mut order: Vec<usize> = (0..beta.len()).collect();
+    order.sort_unstable_by(|&a, &b| slopes[b].total_cmp(&slopes[a]).then(a.cmp(&b)));
+    let mut left: f64 = beta
+        .iter()
+        .zip(qp.lower)
+        .map(|(value, lower)| value - lower)
+        .sum();
+    let mut multiplier = slopes[order[order.len() - 1]];
+    for &v in &order {
+        left -= qp.upper[v] - qp.lower[v];
+        if left <= 0.0 {
+            multiplier = slopes[v];
+            break;
+        }
+    }
+    (0..beta.len())
+        .map(|v| {
+            let slope = slopes[v] - multiplier;
+            if slope > 0.0 {
+                slope * (qp.upper[v] - beta[v])
+            } else {
+                slope * (qp.lower[v] - beta[v])
+            }
+        })
+        .sum()
+}
+
+/// b, the multiplier of Σβ = s: the slope that all free variables share at the optimum, else the middle of what is allowed.
+pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
+    let n = product.len();
+    let (mut sum, mut free) = (0.0, 0_usize);
+    let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
+    for v in 0..beta.len() {
+        if qp.lower[v] >= qp.upper[v] {
+            continue;
+        }
+        let slope = qp.linear[v] - product[v % n];
+        let (grows, shrinks) = (beta[v] < qp.upper[v], beta[v] > qp.lower[v]);
+        if grows && shrinks {
+            sum += slope;
+            free += 1;
+        } else if grows {
+            highest = highest.max(slope);
+        } else {
+            lowest = lowest.min(slope);
+        }
+    }
+    match (free, highest.is_finite(), lowest.is_finite()) {
+        (1.., _, _) => sum / free as f64,
+        (0, true, true) => 0.5 * (highest + lowest),
+        (0, true, false) => highest,
+        (0, false, true) => lowest,
+        (0, false, false) => 0.0,
+    }
+}

@@ -1,0 +1,178 @@
+//! How a fit is run: limits, cancellation, progress, and how it ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A request to stop that any thread may make, and a deadline.
+///
+/// Cloning shares the request: hand a clone to a signal handler or another thread.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    requested: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Stop {
+    /// Never stops unless asked.
+    pub fn never() -> Self {
+        Self::default()
+    }
+
+    /// The same request with a deadline from now.
+    #[must_use]
+    pub fn with_limit(&self, limit: Duration) -> Self {
+        Self {
+            requested: Arc::clone(&self.requested),
+            deadline: Instant::now().checked_add(limit),
+        }
+    }
+
+    /// Ask to stop at the best point so far.
+    pub fn request(&self) {
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether someone asked.
+    pub fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Whether the deadline has passed.
+    pub fn is_late(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Either of the two.
+    pub fn now(&self) -> bool {
+        self.is_requested() || self.is_late()
+    }
+}
+
+/// One pass: T inner solves at one θ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// Counted from 1.
+    pub number: usize,
+    /// Best upper bound on J* so far: an upper bound on J at the best θ.
+    pub objective: f64,
+    /// Best certified lower bound on J* so far.
+    pub bound: f64,
+    /// (objective − bound) / |objective|.
+    pub gap: f64,
+    /// The step length that led to this pass' θ.
+    pub step: f64,
+    /// Inner iterations, summed over tasks.
+    pub inner_iterations: usize,
+    /// Seconds since the solver started.
+    pub seconds: f64,
+}
+
+/// Told about each pass. Printing, drawing and logging live behind this, outside the library.
+pub trait Observer {
+    /// Called after each pass, on the thread that called `fit`.
+    fn pass(&mut self, pass: &Pass);
+}
+
+impl<F: FnMut(&Pass)> Observer for F {
+    fn pass(&mut self, pass: &Pass) {
+        self(pass);
+    }
+}
+
+/// How a run ended. Every status comes with a usable model and its gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Status {
+    /// The certified relative gap is at most the tolerance.
+    Converged,
+    /// An indefinite kernel: the gap holds over the local maxima found only, and is at most the tolerance.
+    ConvergedUncertified,
+    /// The pass limit came first.
+    PassLimit,
+    /// The time limit came first.
+    TimeLimit,
+    /// A stop was requested.
+    Stopped,
+    /// No further progress at the accuracy of floating point; the gap says how far it got.
+    Stalled,
+}
+
+impl Status {
+    /// Whether the tolerance was reached (with or without certificate).
+    pub fn is_converged(self) -> bool {
+        matches!(self, Self::Converged | Self::ConvergedUncertified)
+    }
+
+    /// The name in JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::ConvergedUncertified => "converged-uncertified",
+            Self::PassLimit => "pass-limit",
+            Self::TimeLimit => "time-limit",
+            Self::Stopped => "stopped",
+            Self::Stalled => "stalled",
+        }
+    }
+}
+
+/// Limits and listeners of one run.
+pub struct Run<'a> {
+    /// Stop when (objective − bound) ≤ tolerance · |objective|.
+    pub tolerance: f64,
+    /// At most this many passes.
+    pub max_passes: usize,
+    /// At most this much time.
+    pub time_limit: Option<Duration>,
+    /// Threads; 0 means one per core. The result does not depend on it.
+    pub threads: usize,
+    /// Seed of every random choice (the start of `epf`, the starts for indefinite kernels).
+    pub seed: u64,
+    /// Bytes that Gram matrices may take.
+    pub memory_limit: u64,
+    /// Cancellation.
+    pub stop: Stop,
+    /// Told about each pass.
+    pub observer: Option<&'a mut dyn Observer>,
+}
+
+impl Default for Run<'_> {
+    fn default() -> Self {
+        Self {
+            tolerance: 1e-4,
+            max_passes: 1000,
+            time_limit: None,
+            threads: 0,
+            seed: 0,
+            memory_limit: 8 << 30,
+            stop: Stop::never(),
+            observer: None,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Tell the observer, if there is one.
+    pub(crate) fn report(&mut self, pass: &Pass) {
+        if let Some(observer) = self.observer.as_deref_mut() {
+            observer.pass(pass);
+        }
+    }
+}
+
+impl std::fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("tolerance", &self.tolerance)
+            .field("max_passes", &self.max_passes)
+            .field("time_limit", &self.time_limit)
+            .field("threads", &self.threads)
+            .field("seed", &self.seed)
+            .field("memory_limit", &self.memory_limit)
+            .finish_non_exhaustive()
+    }
+}

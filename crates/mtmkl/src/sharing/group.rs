@@ -1,0 +1,66 @@
+//! The L_p–L_q group ball: tasks compete for one budget.
+
+use super::lp_ball::{check_exponent, check_positive, dual_norm, maximise, norm};
+use super::{Constraint, Term, negativity};
+use crate::error::Result;
+use crate::grid::{Grid, Shape};
+
+/// {γ ≥ 0 : (Σ_t ‖γᵗ‖_p^q)^{1/q} ≤ radius}. Support function: radius · ‖(‖sᵗ⁺‖_{p*})_t‖_{q*}.
+///
+/// With q = 1 only the tasks with the largest ‖sᵗ⁺‖_{p*} get weights of their own: sparsity between tasks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// The exponent inside a task, ≥ 1.
+    pub p: f64,
+    /// The exponent between tasks, ≥ 1.
+    pub q: f64,
+    /// The bound on the mixed norm, > 0.
+    pub radius: f64,
+}
+
+impl Term for Group {
+    fn is_common(&self) -> bool {
+        false
+    }
+
+    fn check(&self, _shape: Shape) -> Result<()> {
+        check_exponent("p", self.p)?;
+        check_exponent("q", self.q)?;
+        check_positive("radius", self.radius)
+    }
+
+    fn start(&self, out: &mut Grid) {
+        let (tasks, kernels) = (out.rows() as f64, out.kernels() as f64);
+        out.values_mut()
+            .fill(self.radius * tasks.powf(-1.0 / self.q) * kernels.powf(-1.0 / self.p));
+    }
+
+    fn maximise(&self, s: &Grid, out: &mut Grid) -> f64 {
+        // First the budgets σ_t between tasks, an L_q ball on n_t = ‖sᵗ⁺‖_{p*}; then an L_p ball of that radius in each task.
+        let duals: Vec<f64> = s.iter_rows().map(|row| dual_norm(row, self.p)).collect();
+        let mut budgets = vec![0.0; duals.len()];
+        maximise(&duals, self.q, self.radius, &mut budgets);
+        let mut support = 0.0;
+        for (task, &budget) in budgets.iter().enumerate() {
+            support += maximise(s.row(task), self.p, budget, out.row_mut(task));
+        }
+        support
+    }
+
+    fn violation(&self, x: &Grid) -> f64 {
+        let norms: Vec<f64> = x.iter_rows().map(|row| norm(row, self.p)).collect();
+        (norm(&norms, self.q) - self.radius).max(negativity(x.values()))
+    }
+
+    fn contains_zero(&self) -> bool {
+        true
+    }
+
+    fn constraint(&self) -> Option<Constraint> {
+        Some(Constraint::MixedNorm {
+            p: self.p,
+            q: self.q,
+            radius: self.radius,
+        })
+    }
+}

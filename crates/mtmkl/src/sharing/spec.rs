@@ -1,0 +1,497 @@
+//! Sharings by name, as they stand in configuration files and model files. New ones are registered here.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::lp_ball::{check_exponent, check_positive};
+use super::{
+    BoxSimplex, Common, Fixed, Group, Independent, LpBall, PriorBall, Sharing, Simplex, Term,
+};
+use crate::error::{Error, Result};
+use crate::grid::Shape;
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A sharing by name, with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum SharingSpec {
+    /// ‖θ‖_p ≤ radius, for one task (L_p-MKL).
+    Lp {
+        /// p ≥ 1.
+        p: f64,
+        /// Bound on the norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// CS: θᵗ = ζ for all tasks, ‖ζ‖_p ≤ radius.
+    Common {
+        /// p ≥ 1.
+        p: f64,
+        /// Bound on the norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// IS: ‖θᵗ‖_p ≤ radius for each task.
+    Independent {
+        /// p ≥ 1.
+        p: f64,
+        /// Bound on the norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// (Σ_t ‖θᵗ‖_p^q)^{1/q} ≤ radius.
+    Group {
+        /// p ≥ 1.
+        p: f64,
+        /// q ≥ 1.
+        q: f64,
+        /// Bound on the mixed norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// θᵗ = ζ + γᵗ, ‖ζ‖_p ≤ radius, (Σ_t ‖γᵗ‖_p^q)^{1/q} ≤ radius: partially shared common space.
+    Pscs {
+        /// p ≥ 1.
+        p: f64,
+        /// q ≥ 1.
+        q: f64,
+        /// Bound on both norms.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// θᵗ = ζ + γᵗ ≥ 0, Σ_m θ_mᵗ = 1 for every t, Σγ ≤ β (Tang et al.).
+    Tang {
+        /// β ≥ 0: how much weight may be the tasks' own, over all tasks together.
+        beta: f64,
+    },
+    /// Σ_m θ_m = 1, one θ for all tasks (SimpleMKL).
+    Simplex,
+    /// Σ_m θ_m = 1, θ ≤ upper, one θ for all tasks (soft-margin MKL).
+    BoxSimplex {
+        /// Bound on each weight.
+        upper: f64,
+    },
+    /// θ ≥ 0, ‖θ − prior‖₂ ≤ radius, one θ for all tasks.
+    PriorBall {
+        /// θ⁰; the uniform 1/M when absent.
+        #[serde(default)]
+        prior: Option<Vec<f64>>,
+        /// Λ.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// Given weights, the same for all tasks.
+    Fixed {
+        /// M weights.
+        weights: Vec<f64>,
+    },
+    /// θ = 1/M everywhere: the plain average, the baseline to beat.
+    Uniform,
+    /// A sum of terms that the user composes.
+    Sum {
+        /// The terms.
+        terms: Vec<TermSpec>,
+    },
+}
+
+/// A base set by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "set", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum SetSpec {
+    /// [`LpBall`]
+    LpBall {
+        /// p ≥ 1.
+        p: f64,
+        /// Bound on the norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// [`Simplex`]
+    Simplex {
+        /// The sum.
+        #[serde(default = "one")]
+        total: f64,
+    },
+    /// [`BoxSimplex`]
+    BoxSimplex {
+        /// The sum.
+        #[serde(default = "one")]
+        total: f64,
+        /// Bound on each weight.
+        upper: f64,
+    },
+    /// [`PriorBall`]
+    PriorBall {
+        /// θ⁰.
+        prior: Vec<f64>,
+        /// Λ.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// [`Fixed`]
+    Fixed {
+        /// M weights.
+        weights: Vec<f64>,
+    },
+}
+
+/// A term by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TermSpec {
+    /// One vector for all tasks.
+    Common(SetSpec),
+    /// One vector for each task.
+    Independent(SetSpec),
+    /// [`Group`]
+    Group {
+        /// p ≥ 1.
+        p: f64,
+        /// q ≥ 1.
+        q: f64,
+        /// Bound on the mixed norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+}
+
+impl TermSpec {
+    /// The term itself.
+    pub fn term(&self) -> Arc<dyn Term> {
+        macro_rules! lifted {
+            ($lift:ident, $set:expr) => {
+                match $set.clone() {
+                    SetSpec::LpBall { p, radius } => {
+                        Arc::new($lift(LpBall { p, radius })) as Arc<dyn Term>
+                    }
+                    SetSpec::Simplex { total } => Arc::new($lift(Simplex { total })),
+                    SetSpec::BoxSimplex { total, upper } => {
+                        Arc::new($lift(BoxSimplex { total, upper }))
+                    }
+                    SetSpec::PriorBall { prior, radius } => {
+                        Arc::new($lift(PriorBall { prior, radius }))
+                    }
+                    SetSpec::Fixed { weights } => Arc::new($lift(Fixed { weights })),
+                }
+            };
+        }
+        match self {
+            Self::Common(set) => lifted!(Common, set),
+            Self::Independent(set) => lifted!(Independent, set),
+            Self::Group { p, q, radius } => Arc::new(Group {
+                p: *p,
+                q: *q,
+                radius: *radius,
+            }),
+        }
+    }
+}
+
+/// A registered sharing: for help texts, and for the conformance suite, which runs over all of them.
+#[derive(Debug, Clone)]
+pub struct SharingInfo {
+    /// The name on the command line and in files.
+    pub name: &'static str,
+    /// What it means, formula first.
+    pub help: &'static str,
+    /// The parameters it takes.
+    pub parameters: &'static [&'static str],
+    /// Examples for T tasks and M kernels that together touch every special case.
+    pub examples: fn(Shape) -> Vec<SharingSpec>,
+}
+
+/// Every sharing that has a name. One line each: registering is all that the conformance suite needs to test it.
+pub fn registered_sharings() -> Vec<SharingInfo> {
+    use SharingSpec as S;
+    fn info(
+        name: &'static str,
+        parameters: &'static [&'static str],
+        help: &'static str,
+        examples: fn(Shape) -> Vec<SharingSpec>,
+    ) -> SharingInfo {
+        SharingInfo {
+            name,
+            help,
+            parameters,
+            examples,
+        }
+    }
+    vec![
+        info(
+            "lp",
+            &["p", "radius"],
+            "‖θ‖_p ≤ radius, one task",
+            |shape| match shape.tasks {
+                1 => [1.0, 1.33, 2.0].map(|p| S::Lp { p, radius: 1.0 }).to_vec(),
+                _ => Vec::new(),
+            },
+        ),
+        info(
+            "common",
+            &["p", "radius"],
+            "one θ for all tasks, ‖θ‖_p ≤ radius",
+            |_| {
+                [1.0, 1.5, 2.0]
+                    .map(|p| S::Common { p, radius: 1.5 })
+                    .to_vec()
+            },
+        ),
+        info(
+            "independent",
+            &["p", "radius"],
+            "a θ for each task, each ‖θ‖_p ≤ radius",
+            |_| {
+                [1.0, 1.1, 2.0]
+                    .map(|p| S::Independent { p, radius: 0.7 })
+                    .to_vec()
+            },
+        ),
+        info(
+            "group",
+            &["p", "q", "radius"],
+            "(Σ_t ‖θᵗ‖_p^q)^{1/q} ≤ radius",
+            |_| {
+                [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (1.5, 3.0), (3.0, 1.5)]
+                    .map(|(p, q)| S::Group { p, q, radius: 2.0 })
+                    .to_vec()
+            },
+        ),
+        info(
+            "pscs",
+            &["p", "q", "radius"],
+            "θᵗ = ζ + γᵗ, ζ in an L_p ball, γ in an L_p–L_q group ball",
+            |_| {
+                [(2.0, 1.0), (1.1, 1.0), (1.1, 1.5), (2.0, 2.0), (1.0, 1.0)]
+                    .map(|(p, q)| S::Pscs { p, q, radius: 1.0 })
+                    .to_vec()
+            },
+        ),
+        info(
+            "tang",
+            &["beta"],
+            "θᵗ = ζ + γᵗ, Σ_m θ_mᵗ = 1, Σγ ≤ beta",
+            |shape| {
+                let tasks = shape.tasks as f64;
+                [0.0, 0.4 * tasks, 2.0 * tasks]
+                    .map(|beta| S::Tang { beta })
+                    .to_vec()
+            },
+        ),
+        info(
+            "simplex",
+            &[],
+            "one θ for all tasks, Σθ = 1 (SimpleMKL)",
+            |_| vec![S::Simplex],
+        ),
+        info(
+            "box-simplex",
+            &["upper"],
+            "one θ for all tasks, Σθ = 1, θ ≤ upper",
+            |shape| {
+                let least = 1.0 / shape.kernels as f64;
+                vec![
+                    S::BoxSimplex { upper: 1.5 * least },
+                    S::BoxSimplex { upper: least },
+                ]
+            },
+        ),
+        info(
+            "prior-ball",
+            &["prior", "radius"],
+            "one θ for all tasks, ‖θ − prior‖₂ ≤ radius",
+            |shape| {
+                let prior = (0..shape.kernels)
+                    .map(|kernel| if kernel == 0 { 0.0 } else { 1.0 })
+                    .collect();
+                vec![
+                    S::PriorBall {
+                        prior: Some(prior),
+                        radius: 0.6,
+                    },
+                    S::PriorBall {
+                        prior: None,
+                        radius: 2.0,
+                    },
+                ]
+            },
+        ),
+        info(
+            "fixed",
+            &["weights"],
+            "given weights for all tasks",
+            |shape| {
+                vec![S::Fixed {
+                    weights: (1..=shape.kernels)
+                        .map(|kernel| 0.5 * kernel as f64)
+                        .collect(),
+                }]
+            },
+        ),
+        info(
+            "uniform",
+            &[],
+            "θ = 1/M everywhere, nothing learned",
+            |_| vec![S::Uniform],
+        ),
+        info(
+            "sum",
+            &["terms"],
+            "a sum of terms that you compose",
+            |shape| {
+                let spread = SetSpec::Simplex { total: 0.5 };
+                let ball = SetSpec::LpBall {
+                    p: 2.0,
+                    radius: 0.5,
+                };
+                let prior = SetSpec::PriorBall {
+                    prior: vec![0.2; shape.kernels],
+                    radius: 0.1,
+                };
+                vec![
+                    S::Sum {
+                        terms: vec![
+                            TermSpec::Common(spread.clone()),
+                            TermSpec::Independent(ball.clone()),
+                        ],
+                    },
+                    S::Sum {
+                        terms: vec![
+                            TermSpec::Independent(prior),
+                            TermSpec::Group {
+                                p: 2.0,
+                                q: 1.0,
+                                radius: 0.5,
+                            },
+                            TermSpec::Common(ball),
+                            TermSpec::Common(spread),
+                        ],
+                    },
+                ]
+            },
+        ),
+    ]
+}
+
+impl SharingSpec {
+    /// The registered name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Lp { .. } => "lp",
+            Self::Common { .. } => "common",
+            Self::Independent { .. } => "independent",
+            Self::Group { .. } => "group",
+            Self::Pscs { .. } => "pscs",
+            Self::Tang { .. } => "tang",
+            Self::Simplex => "simplex",
+            Self::BoxSimplex { .. } => "box-simplex",
+            Self::PriorBall { .. } => "prior-ball",
+            Self::Fixed { .. } => "fixed",
+            Self::Uniform => "uniform",
+            Self::Sum { .. } => "sum",
+        }
+    }
+
+    /// The terms whose sum it is, for T tasks and M kernels.
+    ///
+    /// # Errors
+    /// When a parameter is outside its range.
+    pub fn terms(&self, shape: Shape) -> Result<Vec<TermSpec>> {
+        let uniform = || vec![1.0 / shape.kernels as f64; shape.kernels];
+        Ok(match self {
+            Self::Lp { p, radius } if shape.tasks == 1 => {
+                vec![TermSpec::Common(SetSpec::LpBall {
+                    p: *p,
+                    radius: *radius,
+                })]
+            }
+            Self::Lp { .. } => {
+                let expected =
+                    "`common`, `independent`, `group`, `pscs` or `tang` for more than one task";
+                return Err(Error::param(
+                    "sharing",
+                    format!("`lp` with {} tasks", shape.tasks),
+                    expected,
+                ));
+            }
+            Self::Common { p, radius } => vec![TermSpec::Common(SetSpec::LpBall {
+                p: *p,
+                radius: *radius,
+            })],
+            Self::Independent { p, radius } => {
+                vec![TermSpec::Independent(SetSpec::LpBall {
+                    p: *p,
+                    radius: *radius,
+                })]
+            }
+            Self::Group { p, q, radius } => vec![TermSpec::Group {
+                p: *p,
+                q: *q,
+                radius: *radius,
+            }],
+            Self::Pscs { p, q, radius } => vec![
+                TermSpec::Common(SetSpec::LpBall {
+                    p: *p,
+                    radius: *radius,
+                }),
+                TermSpec::Group {
+                    p: *p,
+                    q: *q,
+                    radius: *radius,
+                },
+            ],
+            Self::Tang { beta } => {
+                if !(beta.is_finite() && *beta >= 0.0) {
+                    return Err(Error::param("beta", beta, "a finite number ≥ 0"));
+                }
+                // Σγ ≤ β allows each task an own share b = min(1, β/T): Ψ = (1−b) · common simplex + b · simplex per task.
+                let own = (beta / shape.tasks as f64).min(1.0);
+                let mut terms = Vec::new();
+                if own < 1.0 {
+                    terms.push(TermSpec::Common(SetSpec::Simplex { total: 1.0 - own }));
+                }
+                if own > 0.0 {
+                    terms.push(TermSpec::Independent(SetSpec::Simplex { total: own }));
+                }
+                terms
+            }
+            Self::Simplex => vec![TermSpec::Common(SetSpec::Simplex { total: 1.0 })],
+            Self::BoxSimplex { upper } => vec![TermSpec::Common(SetSpec::BoxSimplex {
+                total: 1.0,
+                upper: *upper,
+            })],
+            Self::PriorBall { prior, radius } => {
+                let prior = prior.clone().unwrap_or_else(uniform);
+                vec![TermSpec::Common(SetSpec::PriorBall {
+                    prior,
+                    radius: *radius,
+                })]
+            }
+            Self::Fixed { weights } => vec![TermSpec::Common(SetSpec::Fixed {
+                weights: weights.clone(),
+            })],
+            Self::Uniform => vec![TermSpec::Common(SetSpec::Fixed { weights: uniform() })],
+            Self::Sum { terms } => terms.clone(),
+        })
+    }
+
+    /// Ψ for T tasks and M kernels.
+    ///
+    /// # Errors
+    /// When a parameter is outside its range or does not fit the shape.
+    pub fn build(&self, shape: Shape) -> Result<Sharing> {
+        if let Self::Group { p, q, radius } | Self::Pscs { p, q, radius } = self {
+            check_exponent("p", *p)?;
+            check_exponent("q", *q)?;
+            check_positive("radius", *radius)?;
+        }
+        let terms = self.terms(shape)?.iter().map(TermSpec::term).collect();
+        Sharing::new(self.name(), terms, shape)
+    }
+}

@@ -1,0 +1,475 @@
+//! The Newton matrix of the model's interior point method, factored by its structure.
+//!
+//! Variables come in rows of M: one row per task-specific term and task, one per common term. The matrix is
+//!
+//! - a diagonal, and for each row a few rank-one pieces (a norm's curvature) or sums held at zero;
+//! - F_t'F_t on θᵗ = (sum of all rows that reach task t);
+//! - for a mixed norm, one rank-one piece over all its rows.
+//!
+//! Tasks are eliminated one by one (M × M or rank × rank, whichever is smaller), what they leave on the common rows is added
+//! up, and the couplings come last. With one task common rows are the task's own.
+
+use crate::engine::Curvature;
+use crate::grid::{Grid, dot};
+use crate::linalg::{self, Cholesky, axpy};
+
+/// A rank-one piece (1/inverse) · v v', or, with inverse = 0, the condition v'x = 0.
+#[derive(Debug, Clone)]
+pub(super) struct Extra {
+    pub(super) vector: Vec<f64>,
+    pub(super) inverse: f64,
+}
+
+/// The matrix of one row before the tasks' curvature: diagonal > 0 plus extras.
+#[derive(Debug, Clone)]
+pub(super) struct RowMatrix {
+    pub(super) diagonal: Vec<f64>,
+    pub(super) extras: Vec<Extra>,
+}
+
+/// Several rows that reach the same θ (one vector of M), with a curvature W on their sum.
+#[derive(Debug)]
+struct Bundle {
+    /// (term, row) of each member.
+    members: Vec<(usize, usize)>,
+    diagonals: Vec<Vec<f64>>,
+    /// S = Σ_members 1/diagonal.
+    inverse_sum: Vec<f64>,
+    solver: SumSolver,
+    /// Extras: which member, the vector, and B₀⁻¹ of it.
+    extras: Vec<(usize, Extra)>,
+    solved: Vec<Vec<Vec<f64>>>,
+    /// Small matrix diag(inverse) + E'B₀⁻¹E.
+    small: Vec<f64>,
+}
+
+/// Solves (S⁻¹ + W) σ = r.
+#[derive(Debug)]
+enum SumSolver {
+    /// By the M × M matrix itself.
+    Dense {
+        factor: Cholesky,
+        curvature: Vec<f64>,
+    },
+    /// By I + F S F' of the size of the rank: for many more kernels than free directions.
+    LowRank { factor: Cholesky, rows: Vec<f64> },
+}
+
+impl SumSolver {
+    fn new(inverse_sum: &[f64], rows: &[f64], extra: Option<&[f64]>) -> Option<Self> {
+        let m = inverse_sum.len();
+        let rank = rows.len() / m;
+        if extra.is_none() && m > 2 * rank + 64 {
+            let factor = low_rank_factor(inverse_sum, rows)?;
+            return Some(Self::LowRank {
+                factor,
+                rows: rows.to_vec(),
+            });
+        }
+        let mut curvature = extra.map_or_else(|| vec![0.0; m * m], <[f64]>::to_vec);
+        if rank > 0 {
+            linalg::add_gram(rows, m, &mut curvature);
+        }
+        let mut matrix = curvature.clone();
+        for i in 0..m {
+            matrix[i * m + i] += inverse_sum[i].recip();
+        }
+        let factor =
+            Cholesky::new(&matrix, m).or_else(|| Cholesky::with_jitter(matrix, m, 1e-14))?;
+        Some(Self::Dense { factor, curvature })
+    }
+
+    /// (σ, Wσ)
+    fn solve(&self, inverse_sum: &[f64], right: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let m = inverse_sum.len();
+        match self {
+            Self::Dense { factor, curvature } => {
+                let mut sigma = right.to_vec();
+                factor.solve(&mut sigma, 1);
+                let image = curvature
+                    .chunks_exact(m)
+                    .map(|row| dot(row, &sigma))
+                    .collect();
+                (sigma, image)
+            }
+            Self::LowRank { factor, rows } => {
+                let scaled: Vec<f64> = right.iter().zip(inverse_sum).map(|(r, s)| r * s).collect();
+                let mut inner: Vec<f64> =
+                    rows.chunks_exact(m).map(|row| dot(row, &scaled)).collect();
+                factor.solve(&mut inner, 1);
+                let mut image = vec![0.0; m];
+                for (weight, row) in inner.iter().zip(rows.chunks_exact(m)) {
+                    axpy(*weight, row, &mut image);
+                }
+                let sigma = (0..m)
+                    .map(|i| scaled[i] - inverse_sum[i] * image[i])
+                    .collect();
+                (sigma, image)
+            }
+        }
+    }
+}
+
+/// I + F S F'
+fn low_rank_factor(inverse_sum: &[f64], rows: &[f64]) -> Option<Cholesky> {
+    let m = inverse_sum.len();
+    let rank = rows.len() / m;
+    let scaled: Vec<f64> = rows
+        .chunks_exact(m)
+        .flat_map(|row| row.iter().zip(inverse_sum).map(|(value, s)| value * s))
+        .collect();
+    let mut matrix = vec![0.0; rank * rank];
+    if rank > 0 {
+        linalg::products(&scaled, rows, m, &mut matrix);
+    }
+    for i in 0..rank {
+        matrix[i * rank + i] += 1.0;
+    }
+    Cholesky::new(&matrix, rank)
+}
+
+impl Bundle {
+    fn new(
+        members: Vec<(usize, usize)>,
+        matrices: &[Vec<RowMatrix>],
+        rows: &[f64],
+        extra: Option<&[f64]>,
+    ) -> Option<Self> {
+        let diagonals: Vec<Vec<f64>> = members
+            .iter()
+            .map(|&(term, row)| matrices[term][row].diagonal.clone())
+            .collect();
+        let mut inverse_sum = vec![0.0; diagonals.first()?.len()];
+        for diagonal in &diagonals {
+            for (sum, value) in inverse_sum.iter_mut().zip(diagonal) {
+                *sum += value.recip();
+            }
+        }
+        let solver = SumSolver::new(&inverse_sum, rows, extra)?;
+        let extras: Vec<(usize, Extra)> = members
+            .iter()
+            .enumerate()
+            .flat_map(|(member, &(term, row))| {
+                matrices[term][row]
+                    .extras
+                    .iter()
+                    .map(move |extra| (member, extra.clone()))
+            })
+            .collect();
+        let mut bundle = Self {
+            members,
+            diagonals,
+            inverse_sum,
+            solver,
+            extras,
+            solved: Vec::new(),
+            small: Vec::new(),
+        };
+        for number in 0..bundle.extras.len() {
+            let right = bundle.unit(number);
+            let solution = bundle.solve_plain(&right);
+            bundle.solved.push(solution);
+        }
+        let count = bundle.extras.len();
+        bundle.small = vec![0.0; count * count];
+        for (i, (member, extra)) in bundle.extras.iter().enumerate() {
+            for j in 0..count {
+                bundle.small[i * count + j] = dot(&extra.vector, &bundle.solved[j][*member]);
+            }
+            bundle.small[i * count + i] += extra.inverse;
+        }
+        Some(bundle)
+    }
+
+    /// The extra's vector, placed in its member.
+    fn unit(&self, number: usize) -> Vec<Vec<f64>> {
+        let (member, extra) = &self.extras[number];
+        let mut right = vec![vec![0.0; self.inverse_sum.len()]; self.members.len()];
+        right[*member].copy_from_slice(&extra.vector);
+        right
+    }
+
+    /// B₀⁻¹ y, without the extras: (diagonal + W on the sum) x = y.
+    fn solve_plain(&self, right: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        // σ = Σ x solves (S⁻¹ + W) σ = S⁻¹ Σ y/d; then x = (y − Wσ)/d.
+        let m = self.inverse_sum.len();
+        let mut weighted = vec![0.0; m];
+        for (y, d) in right.iter().zip(&self.diagonals) {
+            for i in 0..m {
+                weighted[i] += y[i] / d[i];
+            }
+        }
+        for (value, s) in weighted.iter_mut().zip(&self.inverse_sum) {
+            *value /= s;
+        }
+        let (sigma, image) = self.solver.solve(&self.inverse_sum, &weighted);
+        if self.members.len() == 1 {
+            return vec![sigma];
+        }
+        right
+            .iter()
+            .zip(&self.diagonals)
+            .map(|(y, d)| (0..m).map(|i| (y[i] - image[i]) / d[i]).collect())
+            .collect()
+    }
+
+    /// B⁻¹ y, with the extras; also the extras' multipliers.
+    fn solve(&self, right: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+        let mut x = self.solve_plain(right);
+        let count = self.extras.len();
+        if count == 0 {
+            return Some(x);
+        }
+        let mut multipliers: Vec<f64> = self
+            .extras
+            .iter()
+            .map(|(member, extra)| dot(&extra.vector, &x[*member]))
+            .collect();
+        if !linalg::solve_small(&mut self.small.clone(), &mut multipliers, count) {
+            return None;
+        }
+        for (multiplier, solved) in multipliers.iter().zip(&self.solved) {
+            for (part, correction) in x.iter_mut().zip(solved) {
+                axpy(-multiplier, correction, part);
+            }
+        }
+        Some(x)
+    }
+
+    /// Adds to `out` the curvature that a vector added to θᵗ from outside still feels once this bundle has answered to it:
+    /// F'QF with Q = I − F̂ B⁻¹ F̂'.
+    fn add_schur(&self, rows: &[f64], out: &mut [f64]) -> Option<()> {
+        let m = self.inverse_sum.len();
+        let factor = low_rank_factor(&self.inverse_sum, rows)?;
+        let mut half = rows.to_vec();
+        factor.solve_lower(&mut half, m);
+        linalg::add_gram(&half, m, out);
+        let count = self.extras.len();
+        if count == 0 {
+            return Some(());
+        }
+        // F'P, P = F̂ B₀⁻¹ E: the extras let go of a little less.
+        let images: Vec<Vec<f64>> = self
+            .solved
+            .iter()
+            .map(|solution| {
+                let mut sum = vec![0.0; m];
+                for part in solution {
+                    axpy(1.0, part, &mut sum);
+                }
+                let mut image = vec![0.0; m];
+                for row in rows.chunks_exact(m) {
+                    axpy(dot(row, &sum), row, &mut image);
+                }
+                image
+            })
+            .collect();
+        for j in 0..count {
+            let mut column = vec![0.0; count];
+            column[j] = 1.0;
+            if !linalg::solve_small(&mut self.small.clone(), &mut column, count) {
+                return None;
+            }
+            for (i, &weight) in column.iter().enumerate() {
+                for a in 0..m {
+                    axpy(
+                        weight * images[i][a],
+                        &images[j],
+                        &mut out[a * m..(a + 1) * m],
+                    );
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// The factored matrix.
+#[derive(Debug)]
+pub(super) struct System<'a> {
+    common: Option<Bundle>,
+    tasks: Vec<Option<Bundle>>,
+    curvature: &'a [Curvature],
+    shapes: Vec<usize>,
+    kernels: usize,
+    couplings: Vec<(usize, Extra)>,
+    /// B⁻¹ of each coupling, and the small matrix of all of them.
+    solved: Vec<Vec<Grid>>,
+    small: Vec<f64>,
+}
+
+impl<'a> System<'a> {
+    /// Factors the matrix; `None` when it is numerically singular. A term without rows has no variables.
+    pub(super) fn new(
+        matrices: &[Vec<RowMatrix>],
+        couplings: &[Option<Extra>],
+        is_common: &[bool],
+        curvature: &'a [Curvature],
+        kernels: usize,
+    ) -> Option<Self> {
+        let tasks = curvature.len();
+        // With one task, its own rows and the common ones are the same thing.
+        let shared = |term: usize| is_common[term] && tasks > 1;
+        let terms: Vec<usize> = (0..matrices.len())
+            .filter(|&term| !matrices[term].is_empty())
+            .collect();
+        let mut bundles = Vec::with_capacity(tasks);
+        let mut schur = vec![
+            0.0;
+            if terms.iter().any(|&term| shared(term)) {
+                kernels * kernels
+            } else {
+                0
+            }
+        ];
+        for (task, curvature) in curvature.iter().enumerate() {
+            let members: Vec<(usize, usize)> = terms
+                .iter()
+                .filter(|&&term| !shared(term))
+                .map(|&term| (term, if is_common[term] { 0 } else { task }))
+                .collect();
+            if members.is_empty() {
+                if !schur.is_empty() && curvature.rank > 0 {
+                    linalg::add_gram(&curvature.factor, kernels, &mut schur);
+                }
+                bundles.push(None);
+                continue;
+            }
+            let bundle = Bundle::new(members, matrices, &curvature.factor, None)?;
+            if !schur.is_empty() && curvature.rank > 0 {
+                bundle.add_schur(&curvature.factor, &mut schur)?;
+            }
+            bundles.push(Some(bundle));
+        }
+        let members: Vec<(usize, usize)> = terms
+            .iter()
+            .filter(|&&term| shared(term))
+            .map(|&term| (term, 0))
+            .collect();
+        let common = if members.is_empty() {
+            None
+        } else {
+            Some(Bundle::new(members, matrices, &[], Some(&schur))?)
+        };
+        let mut system = Self {
+            common,
+            tasks: bundles,
+            curvature,
+            shapes: matrices.iter().map(Vec::len).collect(),
+            kernels,
+            couplings: couplings
+                .iter()
+                .enumerate()
+                .filter_map(|(term, extra)| extra.clone().map(|extra| (term, extra)))
+                .collect(),
+            solved: Vec::new(),
+            small: Vec::new(),
+        };
+        for (term, extra) in &system.couplings {
+            let mut right = system.zeros();
+            right[*term].values_mut().copy_from_slice(&extra.vector);
+            let solution = system.solve_plain(&right)?;
+            system.solved.push(solution);
+        }
+        let count = system.couplings.len();
+        system.small = vec![0.0; count * count];
+        for (i, (term, extra)) in system.couplings.iter().enumerate() {
+            for j in 0..count {
+                system.small[i * count + j] = dot(&extra.vector, system.solved[j][*term].values());
+            }
+            system.small[i * count + i] += extra.inverse;
+        }
+        Some(system)
+    }
+
+    fn zeros(&self) -> Vec<Grid> {
+        self.shapes
+            .iter()
+            .map(|&rows| Grid::zeros(rows, self.kernels))
+            .collect()
+    }
+
+    /// Solves for one right-hand side (a grid per term); `None` when the matrix is numerically singular.
+    pub(super) fn solve(&self, right: &[Grid]) -> Option<Vec<Grid>> {
+        let mut x = self.solve_plain(right)?;
+        let count = self.couplings.len();
+        if count > 0 {
+            let mut multipliers: Vec<f64> = self
+                .couplings
+                .iter()
+                .map(|(term, extra)| dot(&extra.vector, x[*term].values()))
+                .collect();
+            if !linalg::solve_small(&mut self.small.clone(), &mut multipliers, count) {
+                return None;
+            }
+            for (multiplier, solved) in multipliers.iter().zip(&self.solved) {
+                for (part, correction) in x.iter_mut().zip(solved) {
+                    axpy(-multiplier, correction.values(), part.values_mut());
+                }
+            }
+        }
+        x.iter().all(Grid::is_finite).then_some(x)
+    }
+
+    /// F_t'F_t v
+    fn image(&self, task: usize, v: &[f64]) -> Vec<f64> {
+        let mut image = vec![0.0; self.kernels];
+        for row in self.curvature[task].factor.chunks_exact(self.kernels) {
+            axpy(dot(row, v), row, &mut image);
+        }
+        image
+    }
+
+    fn solve_plain(&self, right: &[Grid]) -> Option<Vec<Grid>> {
+        let mut x = self.zeros();
+        let collect = |bundle: &Bundle| -> Vec<Vec<f64>> {
+            bundle
+                .members
+                .iter()
+                .map(|&(term, row)| right[term].row(row).to_vec())
+                .collect()
+        };
+        let store = |bundle: &Bundle, solution: Vec<Vec<f64>>, x: &mut Vec<Grid>| {
+            for (&(term, row), part) in bundle.members.iter().zip(solution) {
+                x[term].row_mut(row).copy_from_slice(&part);
+            }
+        };
+        let mut shift = None;
+        if let Some(common) = &self.common {
+            // Tasks answer to the right-hand side on their own first; what they take off the common rows is subtracted.
+            let mut reduced = collect(common);
+            for (task, bundle) in self.tasks.iter().enumerate() {
+                let Some(bundle) = bundle else { continue };
+                let answer = bundle.solve(&collect(bundle))?;
+                let mut sum = vec![0.0; self.kernels];
+                for part in &answer {
+                    axpy(1.0, part, &mut sum);
+                }
+                let image = self.image(task, &sum);
+                for row in &mut reduced {
+                    axpy(-1.0, &image, row);
+                }
+            }
+            let solution = common.solve(&reduced)?;
+            let mut sum = vec![0.0; self.kernels];
+            for part in &solution {
+                axpy(1.0, part, &mut sum);
+            }
+            store(common, solution, &mut x);
+            shift = Some(sum);
+        }
+        for (task, bundle) in self.tasks.iter().enumerate() {
+            let Some(bundle) = bundle else { continue };
+            let mut own = collect(bundle);
+            if let Some(shift) = &shift {
+                let image = self.image(task, shift);
+                for row in &mut own {
+                    axpy(-1.0, &image, row);
+                }
+            }
+            let solution = bundle.solve(&own)?;
+            store(bundle, solution, &mut x);
+        }
+        Some(x)
+    }
+}

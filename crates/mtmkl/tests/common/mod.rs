@@ -1,0 +1,159 @@
+//! Small problems with their independent conic optimum, shared by the integration tests.
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+use mtmkl::grid::Shape;
+use mtmkl::kernel::{KernelView, parse_kernels};
+use mtmkl::machine::{MachineSpec, TargetKind};
+use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
+use mtmkl::{Samples, Targets, Task};
+use mtmkl_testkit::conic::{self, Machine, Set, Term};
+use mtmkl_testkit::generate::{self, Random};
+
+pub const KERNELS: [&str; 4] = [
+    "linear",
+    "poly:degree=2,coef0=1",
+    "rbf:gamma=0.3",
+    "rbf:gamma=3",
+];
+pub const DIMENSION: usize = 3;
+
+pub fn kernels() -> Vec<KernelView> {
+    KERNELS
+        .iter()
+        .flat_map(|spec| parse_kernels(spec).unwrap())
+        .collect()
+}
+
+/// Random samples, one set per task.
+pub struct Data {
+    pub points: Vec<Vec<f64>>,
+    pub labels: Vec<Vec<f64>>,
+    pub values: Vec<Vec<f64>>,
+}
+
+impl Data {
+    pub fn new(tasks: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut data = Self {
+            points: Vec::new(),
+            labels: Vec::new(),
+            values: Vec::new(),
+        };
+        for task in 0..tasks {
+            let n = 11 + 3 * task;
+            let points = generate::points(&mut random, n, DIMENSION);
+            data.labels
+                .push(generate::labels(&mut random, &points, n, DIMENSION));
+            data.values
+                .push(generate::values(&mut random, &points, n, DIMENSION));
+            data.points.push(points);
+        }
+        data
+    }
+
+    pub fn samples(&self) -> Vec<Samples> {
+        self.points
+            .iter()
+            .map(|points| {
+                Samples::new(points.clone(), points.len() / DIMENSION, DIMENSION).unwrap()
+            })
+            .collect()
+    }
+
+    pub fn tasks(&self, targets: TargetKind) -> Vec<Task> {
+        (0..self.points.len())
+            .map(|task| {
+                let targets = match targets {
+                    TargetKind::Labels => Targets::Labels(self.labels[task].clone()),
+                    TargetKind::Values => Targets::Values(self.values[task].clone()),
+                    TargetKind::Unlabelled => Targets::Unlabelled,
+                };
+                Task::new(format!("task {task}"), targets).on(task)
+            })
+            .collect()
+    }
+
+    /// The same problem for the conic solver, with Grams computed by other code.
+    pub fn conic(&self, machine: &MachineSpec) -> Vec<conic::Task> {
+        (0..self.points.len())
+            .map(|task| {
+                let points = &self.points[task];
+                let n = points.len() / DIMENSION;
+                let mut grams = vec![
+                    generate::linear_gram(points, n, DIMENSION),
+                    generate::polynomial_gram(points, n, DIMENSION, 2, 1.0),
+                    generate::gaussian_gram(points, n, DIMENSION, 0.3),
+                    generate::gaussian_gram(points, n, DIMENSION, 3.0),
+                ];
+                for gram in &mut grams {
+                    generate::unit_diagonal(gram, n);
+                }
+                let y = self.labels[task].clone();
+                let values = self.values[task].clone();
+                let machine = match *machine {
+                    MachineSpec::Svc {
+                        c,
+                        positive_weight,
+                        negative_weight,
+                    } => Machine::Svc {
+                        upper: y
+                            .iter()
+                            .map(|&label| {
+                                c * if label > 0.0 {
+                                    positive_weight
+                                } else {
+                                    negative_weight
+                                }
+                            })
+                            .collect(),
+                        y,
+                    },
+                    MachineSpec::Svr { c, epsilon } => Machine::Svr {
+                        y: values,
+                        upper: vec![c; n],
+                        epsilon,
+                    },
+                    MachineSpec::Krr { lambda } => Machine::Krr { y: values, lambda },
+                    MachineSpec::Svdd { c } => Machine::Svdd { c },
+                    MachineSpec::OneClass { nu } => Machine::OneClass { nu },
+                    ref other => panic!("state the machine {other:?} for the conic solver here"),
+                };
+                conic::Task {
+                    machine,
+                    samples: n,
+                    grams,
+                }
+            })
+            .collect()
+    }
+}
+
+/// The sharing's terms for the conic solver.
+pub fn conic_terms(sharing: &SharingSpec, shape: Shape) -> Vec<Term> {
+    let set = |set: &SetSpec| match set.clone() {
+        SetSpec::LpBall { p, radius } => Set::LpBall { p, radius },
+        SetSpec::Simplex { total } => Set::Simplex { total },
+        SetSpec::BoxSimplex { total, upper } => Set::BoxSimplex { total, upper },
+        SetSpec::PriorBall { prior, radius } => Set::PriorBall {
+            centre: prior,
+            radius,
+        },
+        SetSpec::Fixed { weights } => Set::Fixed { weights },
+        other => panic!("state the set {other:?} for the conic solver here"),
+    };
+    sharing
+        .terms(shape)
+        .unwrap()
+        .iter()
+        .map(|term| match term {
+            TermSpec::Common(inner) => Term::Common(set(inner)),
+            TermSpec::Independent(inner) => Term::Independent(set(inner)),
+            TermSpec::Group { p, q, radius } => Term::Group {
+                p: *p,
+                q: *q,
+                radius: *radius,
+            },
+            other => panic!("state the term {other:?} for the conic solver here"),
+        })
+        .collect()
+}
