@@ -95,7 +95,7 @@ impl Model<'_> {
                 break;
             }
             let candidate = self.feasible(&terms);
-            if candidate.value < best.value || !best.value.is_finite() {
+            if candidate.gap < best.gap || !best.gap.is_finite() {
                 best = candidate;
             }
             if best.gap <= accuracy {

@@ -213,17 +213,18 @@ impl Bundle {
             .collect()
     }
 
-    /// B⁻¹ y, with the extras; also the extras' multipliers.
-    fn solve(&self, right: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+    /// x and the extras' multipliers ν with (B₀ x + Σ v ν = y, v'x − inverse · ν = r) for every extra.
+    fn solve(&self, right: &[Vec<f64>], extra_right: &[f64]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
         let mut x = self.solve_plain(right);
         let count = self.extras.len();
         if count == 0 {
-            return Some(x);
+            return Some((x, Vec::new()));
         }
         let mut multipliers: Vec<f64> = self
             .extras
             .iter()
-            .map(|(member, extra)| dot(&extra.vector, &x[*member]))
+            .zip(extra_right)
+            .map(|((member, extra), r)| dot(&extra.vector, &x[*member]) - r)
             .collect();
         if !linalg::solve_small(&mut self.small.clone(), &mut multipliers, count) {
             return None;
@@ -233,7 +234,22 @@ impl Bundle {
                 axpy(-multiplier, correction, part);
             }
         }
-        Some(x)
+        Some((x, multipliers))
+    }
+
+    /// Takes off `left` what x and ν make of it: the diagonal and the extras (the curvature is the system's business).
+    fn subtract(&self, x: &[Grid], multipliers: &[f64], left: &mut Residual, extra_left: &mut [f64]) {
+        for (&(term, row), diagonal) in self.members.iter().zip(&self.diagonals) {
+            let out = left[term].row_mut(row);
+            for (value, (d, x)) in out.iter_mut().zip(diagonal.iter().zip(x[term].row(row))) {
+                *value -= d * x;
+            }
+        }
+        for (number, (member, extra)) in self.extras.iter().enumerate() {
+            let (term, row) = self.members[*member];
+            axpy(-multipliers[number], &extra.vector, left[term].row_mut(row));
+            extra_left[number] -= dot(&extra.vector, x[term].row(row)) - extra.inverse * multipliers[number];
+        }
     }
 
     /// Adds to `out` the curvature that a vector added to θᵗ from outside still feels once this bundle has answered to it:
@@ -294,7 +310,7 @@ pub(super) struct System<'a> {
     kernels: usize,
     couplings: Vec<(usize, Extra)>,
     /// B⁻¹ of each coupling, and the small matrix of all of them.
-    solved: Vec<Vec<Grid>>,
+    solved: Vec<Answer>,
     small: Vec<f64>,
 }
 
@@ -368,14 +384,14 @@ impl<'a> System<'a> {
         for (term, extra) in &system.couplings {
             let mut right = system.zeros();
             right[*term].values_mut().copy_from_slice(&extra.vector);
-            let solution = system.solve_plain(&right)?;
+            let solution = system.solve_plain(&right, &system.no_multipliers())?;
             system.solved.push(solution);
         }
         let count = system.couplings.len();
         system.small = vec![0.0; count * count];
         for (i, (term, extra)) in system.couplings.iter().enumerate() {
             for j in 0..count {
-                system.small[i * count + j] = dot(&extra.vector, system.solved[j][*term].values());
+                system.small[i * count + j] = dot(&extra.vector, system.solved[j].x[*term].values());
             }
             system.small[i * count + i] += extra.inverse;
         }
@@ -390,25 +406,96 @@ impl<'a> System<'a> {
     }
 
     /// Solves for one right-hand side (a grid per term); `None` when the matrix is numerically singular.
+    ///
+    /// The pieces differ by many orders of magnitude near the solution, so the answer is refined by its own residual, in the
+    /// bordered form where nothing is divided by a small number.
     pub(super) fn solve(&self, right: &[Grid]) -> Option<Vec<Grid>> {
-        let mut x = self.solve_plain(right)?;
+        let mut target = self.no_multipliers();
+        let size = norm(right);
+        let mut answer = self.solve_once(right, &target)?;
+        let mut last = f64::INFINITY;
+        for _ in 0..3 {
+            target = self.no_multipliers();
+            let residual = self.residual(right, &answer, &mut target);
+            let left = norm(&residual) + target.size();
+            if left <= 1e-13 * size || left >= 0.5 * last {
+                break;
+            }
+            last = left;
+            let correction = self.solve_once(&residual, &target)?;
+            for (part, change) in answer.x.iter_mut().zip(&correction.x) {
+                axpy(1.0, change.values(), part.values_mut());
+            }
+            answer.multipliers.add(&correction.multipliers);
+        }
+        answer.x.iter().all(Grid::is_finite).then_some(answer.x)
+    }
+
+    fn no_multipliers(&self) -> Multipliers {
+        let count = |bundle: &Option<Bundle>| vec![0.0; bundle.as_ref().map_or(0, |bundle| bundle.extras.len())];
+        Multipliers {
+            common: count(&self.common),
+            tasks: self.tasks.iter().map(count).collect(),
+            couplings: vec![0.0; self.couplings.len()],
+        }
+    }
+
+    fn solve_once(&self, right: &[Grid], target: &Multipliers) -> Option<Answer> {
+        let mut answer = self.solve_plain(right, target)?;
         let count = self.couplings.len();
         if count > 0 {
             let mut multipliers: Vec<f64> = self
                 .couplings
                 .iter()
-                .map(|(term, extra)| dot(&extra.vector, x[*term].values()))
+                .zip(&target.couplings)
+                .map(|((term, extra), r)| dot(&extra.vector, answer.x[*term].values()) - r)
                 .collect();
             if !linalg::solve_small(&mut self.small.clone(), &mut multipliers, count) {
                 return None;
             }
             for (multiplier, solved) in multipliers.iter().zip(&self.solved) {
-                for (part, correction) in x.iter_mut().zip(solved) {
+                for (part, correction) in answer.x.iter_mut().zip(&solved.x) {
                     axpy(-multiplier, correction.values(), part.values_mut());
+                }
+                answer.multipliers.subtract_scaled(*multiplier, &solved.multipliers);
+            }
+            answer.multipliers.couplings = multipliers;
+        }
+        Some(answer)
+    }
+
+    /// What the answer leaves of the right-hand side; `extra` becomes what it leaves of the extras' conditions.
+    fn residual(&self, right: &[Grid], answer: &Answer, extra: &mut Multipliers) -> Vec<Grid> {
+        let mut left = right.to_vec();
+        let (x, multipliers) = (&answer.x, &answer.multipliers);
+        let mut shift = vec![0.0; self.kernels];
+        if let Some(common) = &self.common {
+            common.subtract(x, &multipliers.common, &mut left, &mut extra.common);
+            for &(term, row) in &common.members {
+                axpy(1.0, x[term].row(row), &mut shift);
+            }
+        }
+        for task in 0..self.tasks.len() {
+            let mut sum = shift.clone();
+            if let Some(bundle) = &self.tasks[task] {
+                bundle.subtract(x, &multipliers.tasks[task], &mut left, &mut extra.tasks[task]);
+                for &(term, row) in &bundle.members {
+                    axpy(1.0, x[term].row(row), &mut sum);
+                }
+            }
+            let image = self.image(task, &sum);
+            for bundle in [&self.tasks[task], &self.common].into_iter().flatten() {
+                for &(term, row) in &bundle.members {
+                    axpy(-1.0, &image, left[term].row_mut(row));
                 }
             }
         }
-        x.iter().all(Grid::is_finite).then_some(x)
+        for (number, (term, coupling)) in self.couplings.iter().enumerate() {
+            axpy(-multipliers.couplings[number], &coupling.vector, left[*term].values_mut());
+            extra.couplings[number] -=
+                dot(&coupling.vector, x[*term].values()) - coupling.inverse * multipliers.couplings[number];
+        }
+        left
     }
 
     /// F_t'F_t v
@@ -420,19 +507,23 @@ impl<'a> System<'a> {
         image
     }
 
-    fn solve_plain(&self, right: &[Grid]) -> Option<Vec<Grid>> {
-        let mut x = self.zeros();
+    /// All but the couplings.
+    fn solve_plain(&self, right: &[Grid], target: &Multipliers) -> Option<Answer> {
+        let mut answer = Answer { x: self.zeros(), multipliers: self.no_multipliers() };
         let collect = |bundle: &Bundle| -> Vec<Vec<f64>> {
-            bundle
-                .members
-                .iter()
-                .map(|&(term, row)| right[term].row(row).to_vec())
-                .collect()
+            bundle.members.iter().map(|&(term, row)| right[term].row(row).to_vec()).collect()
         };
-        let store = |bundle: &Bundle, solution: Vec<Vec<f64>>, x: &mut Vec<Grid>| {
+        let store = |bundle: &Bundle, solution: Vec<Vec<f64>>, x: &mut [Grid]| {
             for (&(term, row), part) in bundle.members.iter().zip(solution) {
                 x[term].row_mut(row).copy_from_slice(&part);
             }
+        };
+        let total = |parts: &[Vec<f64>]| {
+            let mut sum = vec![0.0; self.kernels];
+            for part in parts {
+                axpy(1.0, part, &mut sum);
+            }
+            sum
         };
         let mut shift = None;
         if let Some(common) = &self.common {
@@ -440,23 +531,16 @@ impl<'a> System<'a> {
             let mut reduced = collect(common);
             for (task, bundle) in self.tasks.iter().enumerate() {
                 let Some(bundle) = bundle else { continue };
-                let answer = bundle.solve(&collect(bundle))?;
-                let mut sum = vec![0.0; self.kernels];
-                for part in &answer {
-                    axpy(1.0, part, &mut sum);
-                }
-                let image = self.image(task, &sum);
+                let (own, _) = bundle.solve(&collect(bundle), &target.tasks[task])?;
+                let image = self.image(task, &total(&own));
                 for row in &mut reduced {
                     axpy(-1.0, &image, row);
                 }
             }
-            let solution = common.solve(&reduced)?;
-            let mut sum = vec![0.0; self.kernels];
-            for part in &solution {
-                axpy(1.0, part, &mut sum);
-            }
-            store(common, solution, &mut x);
-            shift = Some(sum);
+            let (solution, multipliers) = common.solve(&reduced, &target.common)?;
+            shift = Some(total(&solution));
+            store(common, solution, &mut answer.x);
+            answer.multipliers.common = multipliers;
         }
         for (task, bundle) in self.tasks.iter().enumerate() {
             let Some(bundle) = bundle else { continue };
@@ -467,9 +551,51 @@ impl<'a> System<'a> {
                     axpy(-1.0, &image, row);
                 }
             }
-            let solution = bundle.solve(&own)?;
-            store(bundle, solution, &mut x);
+            let (solution, multipliers) = bundle.solve(&own, &target.tasks[task])?;
+            store(bundle, solution, &mut answer.x);
+            answer.multipliers.tasks[task] = multipliers;
         }
-        Some(x)
+        Some(answer)
+    }
+}
+
+type Residual = Vec<Grid>;
+
+/// The largest absolute entry.
+fn norm(grids: &[Grid]) -> f64 {
+    grids.iter().flat_map(Grid::values).fold(0.0, |a, b| f64::max(a, b.abs()))
+}
+
+/// x and all multipliers.
+#[derive(Debug)]
+struct Answer {
+    x: Vec<Grid>,
+    multipliers: Multipliers,
+}
+
+/// One number per extra, in each bundle, and per coupling.
+#[derive(Debug)]
+struct Multipliers {
+    common: Vec<f64>,
+    tasks: Vec<Vec<f64>>,
+    couplings: Vec<f64>,
+}
+
+impl Multipliers {
+    fn add(&mut self, other: &Self) {
+        self.subtract_scaled(-1.0, other);
+        axpy(1.0, &other.couplings, &mut self.couplings);
+    }
+
+    /// Bundles' extras only: a coupling's multiplier is set, not moved.
+    fn subtract_scaled(&mut self, factor: f64, other: &Self) {
+        axpy(-factor, &other.common, &mut self.common);
+        for (mine, theirs) in self.tasks.iter_mut().zip(&other.tasks) {
+            axpy(-factor, theirs, mine);
+        }
+    }
+
+    fn size(&self) -> f64 {
+        self.tasks.iter().chain([&self.common, &self.couplings]).flatten().fold(0.0, |a, b| f64::max(a, b.abs()))
     }
 }
