@@ -23,38 +23,59 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let digit = digit.to_string();
         chosen.extend((0..n).filter(|&row| labels[row] == digit).take(30));
     }
-    let rows: Vec<f64> = chosen.iter().flat_map(|&row| &values[row * d..(row + 1) * d]).copied().collect();
+    let rows: Vec<f64> = chosen
+        .iter()
+        .flat_map(|&row| &values[row * d..(row + 1) * d])
+        .copied()
+        .collect();
     let samples = Samples::new(rows, chosen.len(), d)?;
     let mut kernels = parse_kernels("linear")?;
     kernels.extend(parse_kernels("poly:degree=2")?);
     kernels.extend(parse_kernels("rbf:sigma=1|2|4|8|16|32|64|128")?);
-    println!("| p | q | C | newton to 1e-3 | to 1e-6 | epf to 1e-3 | to 1e-5 | objective | seconds |");
+    println!(
+        "| p | q | C | newton to 1e-3 | to 1e-6 | epf to 1e-3 | to 1e-5 | objective | seconds |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (p, q) in [(2.0, 1.0), (1.1, 1.0), (1.1, 1.5), (2.0, 2.0)] {
         for c in [1.0 / 3.0, 9.0] {
             let tasks = (0..10)
                 .map(|digit| {
                     let name = digit.to_string();
-                    let labels = chosen.iter().map(|&row| if labels[row] == name { 1.0 } else { -1.0 }).collect();
+                    let labels = chosen
+                        .iter()
+                        .map(|&row| if labels[row] == name { 1.0 } else { -1.0 })
+                        .collect();
                     Task::new(name, Targets::Labels(labels))
                 })
                 .collect();
-            let mut spec =
-                ProblemSpec::new(kernels.clone(), MachineSpec::svc(c), SharingSpec::Pscs { p, q, radius: 1.0 });
+            let mut spec = ProblemSpec::new(
+                kernels.clone(),
+                MachineSpec::svc(c),
+                SharingSpec::Pscs { p, q, radius: 1.0 },
+            );
             let fit = |spec: ProblemSpec, tasks: Vec<Task>, tolerance: f64, max_passes: usize| {
                 let problem = Problem::new(spec, vec![samples.clone()], tasks)?;
-                problem.fit(&mut Run { tolerance, max_passes, ..Run::default() })
+                problem.fit(&mut Run {
+                    tolerance,
+                    max_passes,
+                    ..Run::default()
+                })
             };
             let tasks: Vec<Task> = tasks;
             let newton = fit(spec.clone(), tasks.clone(), 1e-6, 60)?;
-            spec.solver = SolverSpec::Epf(Epf { random_start: false, ..Epf::default() });
+            spec.solver = SolverSpec::Epf(Epf {
+                random_start: false,
+                ..Epf::default()
+            });
             let epf = fit(spec, tasks, 1e-5, 400)?;
             let passes = |model: &mtmkl::Model, gap: f64| {
                 let trace = &model.outcome().trace;
                 trace
                     .iter()
                     .find(|pass| pass.gap <= gap)
-                    .map_or(format!("not in {}", trace.len()), |pass| pass.number.to_string())
+                    .map_or(format!("not in {}", trace.len()), |pass| {
+                        pass.number.to_string()
+                    })
             };
             println!(
                 "| {p} | {q} | {c:.3} | {} | {} | {} | {} | {:.6} | {:.3} |",

@@ -7,6 +7,8 @@ use crate::error::{DataProblem, Error, Place, Result};
 
 /// A borrowed table of numbers, row by row.
 #[derive(Debug, Clone, Copy)]
+#[must_use]
+#[allow(clippy::struct_field_names, reason = "a count of rows is called rows")]
 pub struct Rows<'a> {
     values: &'a [f64],
     rows: usize,

@@ -284,7 +284,7 @@ impl Error {
 
     pub(crate) fn param(
         name: &'static str,
-        value: impl ToString,
+        value: impl std::fmt::Display,
         expected: impl Into<String>,
     ) -> Self {
         Self::Param {

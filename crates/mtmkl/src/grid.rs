@@ -106,6 +106,7 @@ impl Grid {
     }
 
     /// The sum of all rows, as a grid of one row.
+    #[must_use]
     pub fn sum_rows(&self) -> Self {
         let mut sum = Self::zeros(1, self.kernels);
         for row in self.iter_rows() {

@@ -236,14 +236,12 @@ impl Prepared<'_> {
             .map(|task| {
                 // Equal views become one, so that comparing them later is a pointer's work.
                 let view = task.rows.as_ref().map(|rows| {
-                    match views.iter().find(|known| known[..] == rows[..]) {
-                        Some(known) => Arc::clone(known),
-                        None => {
-                            let view: Arc<[usize]> = rows.as_slice().into();
-                            views.push(Arc::clone(&view));
-                            view
-                        }
-                    }
+                    let known = views.iter().find(|known| known[..] == rows[..]).cloned();
+                    known.unwrap_or_else(|| {
+                        let view: Arc<[usize]> = rows.as_slice().into();
+                        views.push(Arc::clone(&view));
+                        view
+                    })
                 });
                 let count = task.count(problem.sets[task.samples].count());
                 TaskData {
@@ -304,7 +302,7 @@ impl Prepared<'_> {
         };
         let common = problem.sharing.common(&solution.parts);
         let specific = problem.sharing.specific(&solution.parts);
-        Model::assemble(
+        Ok(Model::assemble(
             &problem.spec,
             &problem.sets,
             &problem.tasks,
@@ -313,6 +311,6 @@ impl Prepared<'_> {
             specific,
             fitted,
             outcome,
-        )
+        ))
     }
 }

@@ -28,7 +28,9 @@ impl Random {
 
     /// Uniform in 0..n.
     pub fn below(&mut self, n: usize) -> usize {
-        // The product's high half is uniform up to a bias of n / 2^64.
-        ((u128::from(self.bits()) * n as u128) >> 64) as usize
+        // The product's high half is uniform up to a bias of n / 2^64, and below n.
+        #[allow(clippy::cast_possible_truncation)]
+        let index = ((u128::from(self.bits()) * n as u128) >> 64) as usize;
+        index
     }
 }

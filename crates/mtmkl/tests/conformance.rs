@@ -1,5 +1,6 @@
 //! Every registered machine with every registered sharing against an independent conic optimum. A new machine or sharing is tested
 //! by being registered (and stated for the conic solver in `common`).
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -138,19 +139,32 @@ fn epf_and_newton_agree() {
     let mut converged = 0;
     for tasks in [1, 3] {
         for case in cases(tasks) {
-            let Ok(problem) = case.problem(|_| {}) else { continue };
+            let Ok(problem) = case.problem(|_| {}) else {
+                continue;
+            };
             let newton = fit(&problem, 1e-7, 60);
-            let problem = case.problem(|spec| spec.solver = SolverSpec::Epf(Epf::default())).unwrap();
+            let problem = case
+                .problem(|spec| spec.solver = SolverSpec::Epf(Epf::default()))
+                .unwrap();
             let epf = fit(&problem, 1e-5, 150);
             let (newton, epf) = (newton.outcome(), epf.outcome());
             let slack = 1e-7 * newton.objective.abs();
             // Whatever epf reached, its interval holds the same optimum.
-            assert!(epf.objective >= newton.bound - slack, "{case}: epf went below the certified bound");
-            assert!(epf.bound <= newton.objective + slack, "{case}: epf's bound is above the optimum");
+            assert!(
+                epf.objective >= newton.bound - slack,
+                "{case}: epf went below the certified bound"
+            );
+            assert!(
+                epf.bound <= newton.objective + slack,
+                "{case}: epf's bound is above the optimum"
+            );
             if epf.status.is_converged() {
                 converged += 1;
                 let difference = (epf.objective - newton.objective).abs() / newton.objective.abs();
-                assert!(difference <= 1.1e-5, "{case}: objectives differ by {difference:.1e}");
+                assert!(
+                    difference <= 1.1e-5,
+                    "{case}: objectives differ by {difference:.1e}"
+                );
             }
         }
     }
@@ -161,27 +175,41 @@ fn epf_and_newton_agree() {
 #[test]
 fn shrinking_on_equals_off() {
     for case in cases(3) {
-        let Ok(on) = case.problem(|spec| spec.shrinking = true) else { continue };
+        let Ok(on) = case.problem(|spec| spec.shrinking = true) else {
+            continue;
+        };
         let off = case.problem(|spec| spec.shrinking = false).unwrap();
         let (on, off) = (fit(&on, 1e-8, 60), fit(&off, 1e-8, 60));
         let (on, off) = (on.outcome().objective, off.outcome().objective);
-        assert!((on - off).abs() <= 1e-7 * on.abs(), "{case}: {on} with shrinking, {off} without");
+        assert!(
+            (on - off).abs() <= 1e-7 * on.abs(),
+            "{case}: {on} with shrinking, {off} without"
+        );
     }
 }
 
 /// One problem per machine, with the sharing of least consequence: derivatives of J do not depend on Ψ.
 fn machines(tasks: usize) -> Vec<Case> {
-    cases(tasks).into_iter().filter(|case| matches!(case.sharing, SharingSpec::Uniform)).collect()
+    cases(tasks)
+        .into_iter()
+        .filter(|case| matches!(case.sharing, SharingSpec::Uniform))
+        .collect()
 }
 
 fn theta(tasks: usize, tilt: f64) -> Grid {
     let kernels = kernels().len();
-    let values = (0..tasks * kernels).map(|i| 0.35 + tilt * (i as f64 * 0.7).sin()).collect();
+    let values = (0..tasks * kernels)
+        .map(|i| 0.35 + tilt * (i as f64 * 0.7).sin())
+        .collect();
     Grid::from_values(tasks, kernels, values)
 }
 
 fn precisely(engine: &mut impl Engine, theta: &Grid) -> Evaluation {
-    let request = Request { accuracy: 1e-14, curvature: true, stop: Stop::never() };
+    let request = Request {
+        accuracy: 1e-14,
+        curvature: true,
+        stop: Stop::never(),
+    };
     engine.evaluate(theta, &request).unwrap()
 }
 
@@ -189,7 +217,12 @@ fn precisely(engine: &mut impl Engine, theta: &Grid) -> Evaluation {
 fn sensitivities_and_curvature_equal_finite_differences() {
     for case in machines(2) {
         let problem = case.problem(|_| {}).unwrap();
-        let prepared = problem.prepare(&Run { threads: 1, ..Run::default() }).unwrap();
+        let prepared = problem
+            .prepare(&Run {
+                threads: 1,
+                ..Run::default()
+            })
+            .unwrap();
         let mut engine = prepared.engine();
         let theta = theta(2, 0.2);
         let centre = precisely(&mut engine, &theta);
@@ -205,9 +238,13 @@ fn sensitivities_and_curvature_equal_finite_differences() {
                 let (up, down) = (shifted(1.0), shifted(-1.0));
                 let slope = (up.lower() - down.lower()) / (2.0 * step);
                 let s = centre.sensitivities[(task, kernel)];
-                assert!((slope + s).abs() <= 1e-5 * (1.0 + s.abs()), "{case}: slope {slope}, sensitivity {s}");
+                assert!(
+                    (slope + s).abs() <= 1e-5 * (1.0 + s.abs()),
+                    "{case}: slope {slope}, sensitivity {s}"
+                );
                 for other in 0..theta.kernels() {
-                    let change = up.sensitivities[(task, other)] - down.sensitivities[(task, other)];
+                    let change =
+                        up.sensitivities[(task, other)] - down.sensitivities[(task, other)];
                     let difference = -change / (2.0 * step);
                     let product: f64 = curvature[task]
                         .factor
@@ -229,16 +266,37 @@ fn sensitivities_and_curvature_equal_finite_differences() {
 fn warm_start_equals_cold_start() {
     for case in machines(3) {
         let problem = case.problem(|_| {}).unwrap();
-        let prepared = problem.prepare(&Run { threads: 1, ..Run::default() }).unwrap();
+        let prepared = problem
+            .prepare(&Run {
+                threads: 1,
+                ..Run::default()
+            })
+            .unwrap();
         let mut warm = prepared.engine();
         for tilt in [0.3, -0.3, 0.1] {
             let theta = theta(3, tilt);
-            let (warm, cold) = (precisely(&mut warm, &theta), precisely(&mut prepared.engine(), &theta));
+            let (warm, cold) = (
+                precisely(&mut warm, &theta),
+                precisely(&mut prepared.engine(), &theta),
+            );
             let difference = (warm.lower() - cold.lower()).abs();
-            assert!(difference <= 1e-9 * cold.lower().abs(), "{case}: warm {} cold {}", warm.lower(), cold.lower());
+            assert!(
+                difference <= 1e-9 * cold.lower().abs(),
+                "{case}: warm {} cold {}",
+                warm.lower(),
+                cold.lower()
+            );
             // α is unique for a positive definite kernel, and so are the sensitivities.
-            for (a, b) in warm.sensitivities.values().iter().zip(cold.sensitivities.values()) {
-                assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "{case}: sensitivities {a} and {b}");
+            for (a, b) in warm
+                .sensitivities
+                .values()
+                .iter()
+                .zip(cold.sensitivities.values())
+            {
+                assert!(
+                    (a - b).abs() <= 1e-4 * (1.0 + b.abs()),
+                    "{case}: sensitivities {a} and {b}"
+                );
             }
         }
     }
@@ -247,18 +305,36 @@ fn warm_start_equals_cold_start() {
 #[test]
 fn the_certificate_holds_for_unfinished_inner_solves() {
     for case in cases(3) {
-        let Ok(problem) = case.problem(|_| {}) else { continue };
+        let Ok(problem) = case.problem(|_| {}) else {
+            continue;
+        };
         let optimum = case.optimum();
-        let prepared = problem.prepare(&Run { threads: 1, ..Run::default() }).unwrap();
+        let prepared = problem
+            .prepare(&Run {
+                threads: 1,
+                ..Run::default()
+            })
+            .unwrap();
         let mut engine = prepared.engine();
         let theta = problem.sharing().theta(&problem.sharing().start());
         let slack = 1e-7 * optimum.abs();
         for accuracy in [1e3, 1.0, 1e-1, 1e-3] {
-            let request = Request { accuracy, curvature: false, stop: Stop::never() };
+            let request = Request {
+                accuracy,
+                curvature: false,
+                stop: Stop::never(),
+            };
             let evaluation = engine.evaluate(&theta, &request).unwrap();
-            let bound = evaluation.constant(&theta) - problem.sharing().maximise(&evaluation.sensitivities).1;
-            assert!(bound <= optimum + slack, "{case}: bound {bound} above the optimum {optimum} at {accuracy}");
-            assert!(evaluation.upper() >= optimum - slack, "{case}: upper bound below the optimum at {accuracy}");
+            let bound = evaluation.constant(&theta)
+                - problem.sharing().maximise(&evaluation.sensitivities).1;
+            assert!(
+                bound <= optimum + slack,
+                "{case}: bound {bound} above the optimum {optimum} at {accuracy}"
+            );
+            assert!(
+                evaluation.upper() >= optimum - slack,
+                "{case}: upper bound below the optimum at {accuracy}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Real data: LIBSVM's objectives, the digits of the shared USPS file, the paper's Iris case. Tests that need the shared data folder
 //! skip with a message where it is absent.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
@@ -8,7 +9,10 @@ use mtmkl::{Model, Problem, ProblemSpec, Rows, Run, Samples, Targets, Task};
 use mtmkl_testkit::shared;
 
 fn kernels(specs: &[&str]) -> Vec<KernelView> {
-    specs.iter().flat_map(|spec| parse_kernels(spec).unwrap()).collect()
+    specs
+        .iter()
+        .flat_map(|spec| parse_kernels(spec).unwrap())
+        .collect()
 }
 
 #[test]
@@ -25,18 +29,54 @@ fn objectives_equal_libsvm() {
         let (values, n, d) = table.numeric();
         let labels = table.column("label").unwrap();
         let chosen: Vec<usize> = (0..n).step_by(every).collect();
-        let rows: Vec<f64> = chosen.iter().flat_map(|&row| &values[row * d..(row + 1) * d]).copied().collect();
-        let y = chosen.iter().map(|&row| if labels[row] == text("positive") { 1.0 } else { -1.0 }).collect();
+        let rows: Vec<f64> = chosen
+            .iter()
+            .flat_map(|&row| &values[row * d..(row + 1) * d])
+            .copied()
+            .collect();
+        let y = chosen
+            .iter()
+            .map(|&row| {
+                if labels[row] == text("positive") {
+                    1.0
+                } else {
+                    -1.0
+                }
+            })
+            .collect();
         let c = case["C"].as_f64().unwrap();
-        let spec = ProblemSpec::new(kernels(&[text("kernel")]), MachineSpec::svc(c), SharingSpec::Uniform);
+        let spec = ProblemSpec::new(
+            kernels(&[text("kernel")]),
+            MachineSpec::svc(c),
+            SharingSpec::Uniform,
+        );
         let samples = Samples::new(rows, chosen.len(), d).unwrap();
-        let problem = Problem::new(spec, vec![samples], vec![Task::new("one", Targets::Labels(y))]).unwrap();
-        let model = problem.fit(&mut Run { tolerance: 1e-8, ..Run::default() }).unwrap();
+        let problem = Problem::new(
+            spec,
+            vec![samples],
+            vec![Task::new("one", Targets::Labels(y))],
+        )
+        .unwrap();
+        let model = problem
+            .fit(&mut Run {
+                tolerance: 1e-8,
+                ..Run::default()
+            })
+            .unwrap();
         let expected = case["objective"].as_f64().unwrap();
         let outcome = model.outcome();
-        assert!(outcome.status.is_converged(), "{case}: {:?}, gap {:.1e}", outcome.status, outcome.gap);
+        assert!(
+            outcome.status.is_converged(),
+            "{case}: {:?}, gap {:.1e}",
+            outcome.status,
+            outcome.gap
+        );
         let difference = (outcome.objective - expected).abs() / expected;
-        assert!(difference <= 1e-6, "{case}: {} differs by {difference:.1e}", outcome.objective);
+        assert!(
+            difference <= 1e-6,
+            "{case}: {} differs by {difference:.1e}",
+            outcome.objective
+        );
     }
 }
 
@@ -50,11 +90,18 @@ fn digits() -> Option<(Samples, Vec<Task>)> {
         let digit = digit.to_string();
         chosen.extend((0..n).filter(|&row| labels[row] == digit).take(30));
     }
-    let rows: Vec<f64> = chosen.iter().flat_map(|&row| &values[row * d..(row + 1) * d]).copied().collect();
+    let rows: Vec<f64> = chosen
+        .iter()
+        .flat_map(|&row| &values[row * d..(row + 1) * d])
+        .copied()
+        .collect();
     let tasks = (0..10)
         .map(|digit| {
             let name = digit.to_string();
-            let labels = chosen.iter().map(|&row| if labels[row] == name { 1.0 } else { -1.0 }).collect();
+            let labels = chosen
+                .iter()
+                .map(|&row| if labels[row] == name { 1.0 } else { -1.0 })
+                .collect();
             Task::new(name, Targets::Labels(labels))
         })
         .collect();
@@ -64,9 +111,22 @@ fn digits() -> Option<(Samples, Vec<Task>)> {
 fn fit_digits(p: f64, q: f64, c: f64, threads: usize) -> Option<Model> {
     let (samples, tasks) = digits()?;
     let kernels = kernels(&["linear", "poly:degree=2", "rbf:sigma=1|2|4|8|16|32|64|128"]);
-    let spec = ProblemSpec::new(kernels, MachineSpec::svc(c), SharingSpec::Pscs { p, q, radius: 1.0 });
+    let spec = ProblemSpec::new(
+        kernels,
+        MachineSpec::svc(c),
+        SharingSpec::Pscs { p, q, radius: 1.0 },
+    );
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
-    Some(problem.fit(&mut Run { tolerance: 1e-6, max_passes: 12, threads, ..Run::default() }).unwrap())
+    Some(
+        problem
+            .fit(&mut Run {
+                tolerance: 1e-6,
+                max_passes: 12,
+                threads,
+                ..Run::default()
+            })
+            .unwrap(),
+    )
 }
 
 #[test]
@@ -90,60 +150,118 @@ fn newton_certifies_ten_digit_tasks_to_1e_6_in_twelve_passes() {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let (Some(one), Some(four)) = (fit_digits(1.1, 1.0, 9.0, 1), fit_digits(1.1, 1.0, 9.0, 4)) else {
+    let (Some(one), Some(four)) = (fit_digits(1.1, 1.0, 9.0, 1), fit_digits(1.1, 1.0, 9.0, 4))
+    else {
         println!("skipped: the shared data folder is not here");
         return;
     };
     assert_eq!(one.weights(), four.weights());
     assert_eq!(one.tasks(), four.tasks());
-    assert_eq!(one.outcome().objective.to_bits(), four.outcome().objective.to_bits());
-    assert_eq!(one.outcome().bound.to_bits(), four.outcome().bound.to_bits());
+    assert_eq!(
+        one.outcome().objective.to_bits(),
+        four.outcome().objective.to_bits()
+    );
+    assert_eq!(
+        one.outcome().bound.to_bits(),
+        four.outcome().bound.to_bits()
+    );
 }
 
 #[test]
 fn the_iris_case_of_the_paper() {
     // Sepal length and width scaled to [0, 1]; one-vs-one tasks 1–2, 1–3, 2–3 as views of the 150 rows.
     let text = include_str!("../../mtmkl-cli/data/iris.csv");
-    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .collect();
     let column = |index: usize| -> Vec<f64> {
         let values: Vec<f64> = rows.iter().map(|row| row[index].parse().unwrap()).collect();
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        values.iter().map(|value| (value - low) / (high - low)).collect()
+        values
+            .iter()
+            .map(|value| (value - low) / (high - low))
+            .collect()
     };
     let (length, width) = (column(0), column(1));
-    let values: Vec<f64> = length.iter().zip(&width).flat_map(|(a, b)| [*a, *b]).collect();
-    let samples = Samples::new(values.clone(), 150, 2).unwrap();
-    let tasks = [("setosa", "versicolor"), ("setosa", "virginica"), ("versicolor", "virginica")]
+    let values: Vec<f64> = length
         .iter()
-        .map(|(positive, negative)| {
-            let chosen: Vec<usize> = (0..150).filter(|&i| rows[i][4] == *positive || rows[i][4] == *negative).collect();
-            let labels = chosen.iter().map(|&i| if rows[i][4] == *positive { 1.0 } else { -1.0 }).collect();
-            Task::new(format!("{positive}-{negative}"), Targets::Labels(labels)).with_rows(chosen)
-        })
+        .zip(&width)
+        .flat_map(|(a, b)| [*a, *b])
         .collect();
+    let samples = Samples::new(values.clone(), 150, 2).unwrap();
+    let tasks = [
+        ("setosa", "versicolor"),
+        ("setosa", "virginica"),
+        ("versicolor", "virginica"),
+    ]
+    .iter()
+    .map(|(positive, negative)| {
+        let chosen: Vec<usize> = (0..150)
+            .filter(|&i| rows[i][4] == *positive || rows[i][4] == *negative)
+            .collect();
+        let labels = chosen
+            .iter()
+            .map(|&i| if rows[i][4] == *positive { 1.0 } else { -1.0 })
+            .collect();
+        Task::new(format!("{positive}-{negative}"), Targets::Labels(labels)).with_rows(chosen)
+    })
+    .collect();
     let kernels = kernels(&["linear", "poly:degree=2,coef0=0", "rbf:sigma=5"]);
-    let spec =
-        ProblemSpec::new(kernels, MachineSpec::svc(6.0), SharingSpec::Pscs { p: 2.0, q: 1.0, radius: 1.0 });
+    let spec = ProblemSpec::new(
+        kernels,
+        MachineSpec::svc(6.0),
+        SharingSpec::Pscs {
+            p: 2.0,
+            q: 1.0,
+            radius: 1.0,
+        },
+    );
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
-    let model = problem.fit(&mut Run { tolerance: 1e-9, ..Run::default() }).unwrap();
-    assert!(model.outcome().status.is_converged(), "{:?}", model.outcome());
-    assert!((model.outcome().objective - 534.0880).abs() < 1e-3, "objective {}", model.outcome().objective);
+    let model = problem
+        .fit(&mut Run {
+            tolerance: 1e-9,
+            ..Run::default()
+        })
+        .unwrap();
+    assert!(
+        model.outcome().status.is_converged(),
+        "{:?}",
+        model.outcome()
+    );
+    assert!(
+        (model.outcome().objective - 534.0880).abs() < 1e-3,
+        "objective {}",
+        model.outcome().objective
+    );
     let (common, specific) = (model.common().unwrap(), model.specific().unwrap());
     assert_eq!(specific.row(0), [0.0; 3]);
     assert_eq!(specific.row(1), [0.0; 3]);
     for (found, expected) in specific.row(2).iter().zip([0.033, 0.196, 0.980]) {
-        assert!((found - expected).abs() < 5e-4, "γ³ is {:?}", specific.row(2));
+        assert!(
+            (found - expected).abs() < 5e-4,
+            "γ³ is {:?}",
+            specific.row(2)
+        );
     }
     for (found, expected) in common.row(0).iter().zip([0.364, 0.785, 0.501]) {
         assert!((found - expected).abs() < 5e-4, "ζ is {:?}", common.row(0));
     }
     // The first two tasks are separable.
-    for (task, &(positive, negative)) in model.tasks().iter().zip(&[("setosa", "versicolor"), ("setosa", "virginica")]) {
-        let predicted = model.predict(&task.name, Rows::new(&values, 150, 2).unwrap()).unwrap();
+    for (task, &(positive, negative)) in model
+        .tasks()
+        .iter()
+        .zip(&[("setosa", "versicolor"), ("setosa", "virginica")])
+    {
+        let predicted = model
+            .predict(&task.name, Rows::new(&values, 150, 2).unwrap())
+            .unwrap();
         let wrong = (0..150)
             .filter(|&i| {
-                (rows[i][4] == positive && predicted[i] < 0.0) || (rows[i][4] == negative && predicted[i] > 0.0)
+                (rows[i][4] == positive && predicted[i] < 0.0)
+                    || (rows[i][4] == negative && predicted[i] > 0.0)
             })
             .count();
         assert!(wrong <= 1, "{}: {wrong} wrong", task.name);

@@ -12,7 +12,6 @@ pub use predict::{CrossGram, Input};
 
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
-use crate::error::Result;
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
@@ -106,7 +105,7 @@ impl Model {
         specific: Option<Grid>,
         fitted: Vec<Fitted>,
         outcome: Outcome,
-    ) -> Result<Self> {
+    ) -> Self {
         let position = |task: &Task, i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
         let mut support_sets = Vec::with_capacity(sets.len());
         let mut numbers: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
@@ -169,7 +168,7 @@ impl Model {
                 }
             })
             .collect();
-        Ok(Self {
+        Self {
             kernels: spec.kernels.clone(),
             machine: spec.machine.clone(),
             sharing: spec.sharing.clone(),
@@ -181,7 +180,7 @@ impl Model {
             tasks: task_models,
             outcome,
             notes: BTreeMap::new(),
-        })
+        }
     }
 
     /// T × M.

@@ -10,6 +10,7 @@ mod epf;
 mod model;
 mod newton;
 mod system;
+mod term;
 
 use std::time::Instant;
 

@@ -238,7 +238,13 @@ impl Bundle {
     }
 
     /// Takes off `left` what x and ν make of it: the diagonal and the extras (the curvature is the system's business).
-    fn subtract(&self, x: &[Grid], multipliers: &[f64], left: &mut Residual, extra_left: &mut [f64]) {
+    fn subtract(
+        &self,
+        x: &[Grid],
+        multipliers: &[f64],
+        left: &mut Residual,
+        extra_left: &mut [f64],
+    ) {
         for (&(term, row), diagonal) in self.members.iter().zip(&self.diagonals) {
             let out = left[term].row_mut(row);
             for (value, (d, x)) in out.iter_mut().zip(diagonal.iter().zip(x[term].row(row))) {
@@ -248,7 +254,8 @@ impl Bundle {
         for (number, (member, extra)) in self.extras.iter().enumerate() {
             let (term, row) = self.members[*member];
             axpy(-multipliers[number], &extra.vector, left[term].row_mut(row));
-            extra_left[number] -= dot(&extra.vector, x[term].row(row)) - extra.inverse * multipliers[number];
+            extra_left[number] -=
+                dot(&extra.vector, x[term].row(row)) - extra.inverse * multipliers[number];
         }
     }
 
@@ -391,7 +398,8 @@ impl<'a> System<'a> {
         system.small = vec![0.0; count * count];
         for (i, (term, extra)) in system.couplings.iter().enumerate() {
             for j in 0..count {
-                system.small[i * count + j] = dot(&extra.vector, system.solved[j].x[*term].values());
+                system.small[i * count + j] =
+                    dot(&extra.vector, system.solved[j].x[*term].values());
             }
             system.small[i * count + i] += extra.inverse;
         }
@@ -432,7 +440,9 @@ impl<'a> System<'a> {
     }
 
     fn no_multipliers(&self) -> Multipliers {
-        let count = |bundle: &Option<Bundle>| vec![0.0; bundle.as_ref().map_or(0, |bundle| bundle.extras.len())];
+        let count = |bundle: &Option<Bundle>| {
+            vec![0.0; bundle.as_ref().map_or(0, |bundle| bundle.extras.len())]
+        };
         Multipliers {
             common: count(&self.common),
             tasks: self.tasks.iter().map(count).collect(),
@@ -457,7 +467,9 @@ impl<'a> System<'a> {
                 for (part, correction) in answer.x.iter_mut().zip(&solved.x) {
                     axpy(-multiplier, correction.values(), part.values_mut());
                 }
-                answer.multipliers.subtract_scaled(*multiplier, &solved.multipliers);
+                answer
+                    .multipliers
+                    .subtract_scaled(*multiplier, &solved.multipliers);
             }
             answer.multipliers.couplings = multipliers;
         }
@@ -478,7 +490,12 @@ impl<'a> System<'a> {
         for task in 0..self.tasks.len() {
             let mut sum = shift.clone();
             if let Some(bundle) = &self.tasks[task] {
-                bundle.subtract(x, &multipliers.tasks[task], &mut left, &mut extra.tasks[task]);
+                bundle.subtract(
+                    x,
+                    &multipliers.tasks[task],
+                    &mut left,
+                    &mut extra.tasks[task],
+                );
                 for &(term, row) in &bundle.members {
                     axpy(1.0, x[term].row(row), &mut sum);
                 }
@@ -491,9 +508,13 @@ impl<'a> System<'a> {
             }
         }
         for (number, (term, coupling)) in self.couplings.iter().enumerate() {
-            axpy(-multipliers.couplings[number], &coupling.vector, left[*term].values_mut());
-            extra.couplings[number] -=
-                dot(&coupling.vector, x[*term].values()) - coupling.inverse * multipliers.couplings[number];
+            axpy(
+                -multipliers.couplings[number],
+                &coupling.vector,
+                left[*term].values_mut(),
+            );
+            extra.couplings[number] -= dot(&coupling.vector, x[*term].values())
+                - coupling.inverse * multipliers.couplings[number];
         }
         left
     }
@@ -509,9 +530,16 @@ impl<'a> System<'a> {
 
     /// All but the couplings.
     fn solve_plain(&self, right: &[Grid], target: &Multipliers) -> Option<Answer> {
-        let mut answer = Answer { x: self.zeros(), multipliers: self.no_multipliers() };
+        let mut answer = Answer {
+            x: self.zeros(),
+            multipliers: self.no_multipliers(),
+        };
         let collect = |bundle: &Bundle| -> Vec<Vec<f64>> {
-            bundle.members.iter().map(|&(term, row)| right[term].row(row).to_vec()).collect()
+            bundle
+                .members
+                .iter()
+                .map(|&(term, row)| right[term].row(row).to_vec())
+                .collect()
         };
         let store = |bundle: &Bundle, solution: Vec<Vec<f64>>, x: &mut [Grid]| {
             for (&(term, row), part) in bundle.members.iter().zip(solution) {
@@ -563,7 +591,10 @@ type Residual = Vec<Grid>;
 
 /// The largest absolute entry.
 fn norm(grids: &[Grid]) -> f64 {
-    grids.iter().flat_map(Grid::values).fold(0.0, |a, b| f64::max(a, b.abs()))
+    grids
+        .iter()
+        .flat_map(Grid::values)
+        .fold(0.0, |a, b| f64::max(a, b.abs()))
 }
 
 /// x and all multipliers.
@@ -596,6 +627,10 @@ impl Multipliers {
     }
 
     fn size(&self) -> f64 {
-        self.tasks.iter().chain([&self.common, &self.couplings]).flatten().fold(0.0, |a, b| f64::max(a, b.abs()))
+        self.tasks
+            .iter()
+            .chain([&self.common, &self.couplings])
+            .flatten()
+            .fold(0.0, |a, b| f64::max(a, b.abs()))
     }
 }

@@ -1,5 +1,5 @@
 //! Small problems with their independent conic optimum, shared by the integration tests.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 use mtmkl::grid::Shape;
 use mtmkl::kernel::{KernelView, parse_kernels};

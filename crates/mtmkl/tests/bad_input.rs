@@ -1,0 +1,1053 @@
+//! One valid tiny problem, then one fault each: every fault is refused with its typed error, and the message names the place, the
+//! value and what was expected.
+
+use std::sync::Arc;
+
+use mtmkl::error::{DataProblem, Place};
+use mtmkl::kernel::{Columns, KernelView, Linear, parse_kernels};
+use mtmkl::machine::MachineSpec;
+use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
+use mtmkl::solver::{Epf, SolverSpec};
+use mtmkl::{
+    CrossGram, Definiteness, Error, GivenGram, Input, Model, Problem, ProblemSpec, Rows, Run,
+    Samples, Status, Targets, Task,
+};
+
+/// Six samples of two columns; `near` and `far` are tasks on them.
+const VALUES: [f64; 12] = [
+    0.0, 0.1, 0.2, 1.0, 1.0, 0.3, 1.1, 1.2, 0.4, 0.6, 0.9, 0.5, //
+];
+const COUNT: usize = 6;
+
+/// A problem in pieces, so that one of them can be broken.
+struct Setup {
+    samples: Vec<Samples>,
+    tasks: Vec<Task>,
+    spec: ProblemSpec,
+    run: Run<'static>,
+}
+
+fn columns() -> Vec<String> {
+    vec!["length".to_string(), "width".to_string()]
+}
+
+fn kernels(specs: &[&str]) -> Vec<KernelView> {
+    specs
+        .iter()
+        .flat_map(|spec| parse_kernels(spec).unwrap())
+        .collect()
+}
+
+impl Setup {
+    /// Two classification tasks.
+    fn valid() -> Self {
+        let near = Targets::Labels(vec![-1.0, -1.0, 1.0, 1.0, -1.0, 1.0]);
+        let far = Targets::Labels(vec![-1.0, 1.0, -1.0, 1.0, 1.0, -1.0]);
+        Self {
+            samples: vec![Samples::with_columns(VALUES.to_vec(), COUNT, columns()).unwrap()],
+            tasks: vec![Task::new("near", near), Task::new("far", far)],
+            spec: ProblemSpec::new(
+                kernels(&["linear", "rbf:gamma=1"]),
+                MachineSpec::svc(1.0),
+                SharingSpec::Pscs {
+                    p: 2.0,
+                    q: 1.0,
+                    radius: 1.0,
+                },
+            ),
+            run: Run {
+                threads: 1,
+                ..Run::default()
+            },
+        }
+    }
+
+    /// The same samples for regression.
+    fn regression(machine: MachineSpec) -> Self {
+        let mut setup = Self::valid();
+        let values = |shift: f64| Targets::Values((0..COUNT).map(|i| i as f64 - shift).collect());
+        setup.tasks = vec![
+            Task::new("near", values(2.0)),
+            Task::new("far", values(3.0)),
+        ];
+        setup.spec.machine = machine;
+        setup
+    }
+
+    /// The same samples without targets, on a set of fixed mass.
+    fn unlabelled(machine: MachineSpec) -> Self {
+        let mut setup = Self::valid();
+        setup.tasks = vec![
+            Task::new("near", Targets::Unlabelled),
+            Task::new("far", Targets::Unlabelled),
+        ];
+        setup.spec.machine = machine;
+        setup.spec.sharing = SharingSpec::Simplex;
+        setup
+    }
+
+    /// A Gram matrix beside the rows, used by the second kernel.
+    fn given(values: Vec<f64>) -> Result<Self, Error> {
+        let mut setup = Self::valid();
+        setup.samples = vec![
+            Samples::with_columns(VALUES.to_vec(), COUNT, columns())?.with_gram(GivenGram {
+                name: "G".to_string(),
+                values: values.into(),
+            })?,
+        ];
+        setup.spec.kernels = kernels(&["linear", "precomputed:name=G"]);
+        Ok(setup)
+    }
+
+    fn fit(mut self) -> Result<Model, Error> {
+        Problem::new(self.spec, self.samples, self.tasks)?.fit(&mut self.run)
+    }
+}
+
+/// I + ½ on the first off-diagonals: symmetric and positive definite.
+fn definite_gram() -> Vec<f64> {
+    (0..COUNT * COUNT)
+        .map(|at| match (at / COUNT).abs_diff(at % COUNT) {
+            0 => 1.0,
+            1 => 0.5,
+            _ => 0.0,
+        })
+        .collect()
+}
+
+/// The same with two samples more alike than they are like themselves: an eigenvalue of about −½.
+fn indefinite_gram() -> Vec<f64> {
+    let mut gram = definite_gram();
+    (gram[1], gram[COUNT]) = (1.5, 1.5);
+    gram
+}
+
+type Attempt = Box<dyn Fn() -> Result<Model, Error>>;
+
+/// One way to get it wrong, and how that is to be answered.
+struct Fault {
+    name: String,
+    attempt: Attempt,
+    is_expected: fn(&Error) -> bool,
+    words: Vec<String>,
+}
+
+/// name, attempt => pattern of the error, words of its message
+macro_rules! fault {
+    ($name:expr, $attempt:expr => $pattern:pat, [$($word:expr),+ $(,)?]) => {
+        Fault {
+            name: $name.to_string(),
+            attempt: Box::new($attempt),
+            is_expected: |error| matches!(error, $pattern),
+            words: vec![$($word.to_string()),+],
+        }
+    };
+}
+
+/// The valid problem with one change.
+fn changed(change: impl Fn(&mut Setup) + 'static) -> impl Fn() -> Result<Model, Error> {
+    broken(Setup::valid, change)
+}
+
+fn broken(
+    base: impl Fn() -> Setup + 'static,
+    change: impl Fn(&mut Setup) + 'static,
+) -> impl Fn() -> Result<Model, Error> {
+    move || {
+        let mut setup = base();
+        change(&mut setup);
+        setup.fit()
+    }
+}
+
+fn with_sharing(sharing: SharingSpec) -> impl Fn() -> Result<Model, Error> {
+    changed(move |setup| setup.spec.sharing = sharing.clone())
+}
+
+/// Runs all attempts and reports every answer that is not as it should be.
+fn refused(faults: Vec<Fault>) {
+    let mut failures = Vec::new();
+    for fault in faults {
+        match (fault.attempt)() {
+            Ok(_) => failures.push(format!("{}: accepted", fault.name)),
+            Err(error) => {
+                let message = error.to_string();
+                if !(fault.is_expected)(&error) {
+                    failures.push(format!("{}: the wrong error, {error:?}", fault.name));
+                }
+                for word in &fault.words {
+                    if !message.contains(word.as_str()) {
+                        failures.push(format!("{}: no `{word}` in: {message}", fault.name));
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} faults:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn the_problem_without_faults_is_accepted() {
+    let setups = [
+        Setup::valid(),
+        Setup::regression(MachineSpec::Krr { lambda: 0.5 }),
+        Setup::regression(MachineSpec::Svr {
+            c: 1.0,
+            epsilon: 0.1,
+        }),
+        Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }),
+        Setup::unlabelled(MachineSpec::OneClass { nu: 0.5 }),
+        Setup::given(definite_gram()).unwrap(),
+    ];
+    for setup in setups {
+        let machine = setup.spec.machine.clone();
+        let model = setup.fit().unwrap();
+        assert_eq!(model.outcome().status, Status::Converged, "{machine:?}");
+    }
+}
+
+#[test]
+fn samples_that_are_no_numbers_or_too_few_are_refused() {
+    let cell = |value: f64| {
+        move || {
+            let mut values = VALUES.to_vec();
+            values[3] = value;
+            let mut setup = Setup::valid();
+            setup.samples = vec![Samples::with_columns(values, COUNT, columns())?];
+            setup.fit()
+        }
+    };
+    refused(vec![
+        fault!("NaN", cell(f64::NAN) =>
+            Error::Data { place: Place::Cell { samples: 0, row: 1, .. }, problem: DataProblem::NotFinite(_) },
+            ["row 1", "column `width`", "NaN", "expected a finite number", "remove the row"]),
+        fault!("+∞", cell(f64::INFINITY) =>
+            Error::Data { place: Place::Cell { row: 1, .. }, problem: DataProblem::NotFinite(f64::INFINITY) },
+            ["row 1", "column `width`", "inf", "expected a finite number"]),
+        fault!("−∞", cell(f64::NEG_INFINITY) =>
+            Error::Data { place: Place::Cell { row: 1, .. }, problem: DataProblem::NotFinite(f64::NEG_INFINITY) },
+            ["row 1", "column `width`", "-inf", "expected a finite number"]),
+        fault!("values missing", || Samples::new(VALUES[..11].to_vec(), COUNT, 2).map(|_| unreachable!()) =>
+            Error::Data { place: Place::Samples(0), problem: DataProblem::Length { found: 11, expected: 12, .. } },
+            ["sample set 0", "values: 11", "expected 12"]),
+        fault!("no rows", || Samples::new(Vec::new(), 0, 2).map(|_| unreachable!()) =>
+            Error::Data { place: Place::Samples(0), problem: DataProblem::Empty(_) },
+            ["sample set 0", "no rows", "expected at least one"]),
+        fault!("no columns", changed(|setup| {
+                setup.samples = vec![Samples::new(Vec::new(), COUNT, 0).unwrap()];
+            }) =>
+            Error::Data { place: Place::Samples(0), problem: DataProblem::Empty(_) },
+            ["sample set 0", "no columns", "precomputed"]),
+        fault!("values too large for the kernel", changed(|setup| {
+                let mut values = VALUES.to_vec();
+                values[3] = 1e200;
+                setup.samples = vec![Samples::with_columns(values, COUNT, columns()).unwrap()];
+                setup.spec.kernels = kernels(&["rbf:gamma=1", "linear"]);
+            }) =>
+            Error::Data { place: Place::Gram { samples: 0, .. }, problem: DataProblem::Overflow(_) },
+            ["sample set 0", "`linear`", "too large", "scale the columns"]),
+        fault!("values too large for the kernel, not normalised", changed(|setup| {
+                let mut values = VALUES.to_vec();
+                values[3] = 1e200;
+                setup.samples = vec![Samples::with_columns(values, COUNT, columns()).unwrap()];
+                setup.spec.kernels = kernels(&["rbf:gamma=1", "linear"]);
+                setup.spec.normalize = false;
+            }) =>
+            Error::Data { place: Place::Gram { samples: 0, .. }, problem: DataProblem::Overflow(_) },
+            ["sample set 0", "`linear`", "too large", "scale the columns"]),
+    ]);
+}
+
+#[test]
+fn tasks_that_do_not_fit_their_samples_are_refused() {
+    refused(vec![
+        fault!("no tasks", changed(|setup| setup.tasks.clear()) =>
+            Error::Data { place: Place::Problem, problem: DataProblem::Empty(_) },
+            ["no tasks", "expected at least one"]),
+        fault!("empty task", changed(|setup| {
+                setup.tasks[1].rows = Some(Vec::new());
+                setup.tasks[1].targets = Targets::Labels(Vec::new());
+            }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Empty(_) },
+            ["task `far`", "no samples", "expected at least one"]),
+        fault!("two tasks of one name", changed(|setup| setup.tasks[1].name = "near".to_string()) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::NameTwice },
+            ["task `near`", "two tasks", "names must differ"]),
+        fault!("one class", changed(|setup| setup.tasks[1].targets = Targets::Labels(vec![-1.0; COUNT])) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::OneClass { label: -1.0, samples: COUNT } },
+            ["task `far`", "all 6 labels are -1", "expected both +1 and -1"]),
+        fault!("one class that counts", changed(|setup| {
+                setup.tasks[1].weights = Some(vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
+            }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::OneClass { label: -1.0, .. } },
+            ["task `far`", "labels are -1", "expected both +1 and -1"]),
+        fault!("a label 0", changed(|setup| {
+                setup.tasks[1].targets = Targets::Labels(vec![-1.0, 1.0, 0.0, 1.0, 1.0, -1.0]);
+            }) =>
+            Error::Data { place: Place::TaskRow { row: 2, .. }, problem: DataProblem::Label(0.0) },
+            ["task `far`", "sample 2", "the label is 0", "expected +1 or -1"]),
+        fault!("a label 2", changed(|setup| {
+                setup.tasks[0].targets = Targets::Labels(vec![1.0, 2.0, 1.0, 2.0, 1.0, 2.0]);
+            }) =>
+            Error::Data { place: Place::TaskRow { row: 1, .. }, problem: DataProblem::Label(2.0) },
+            ["task `near`", "sample 1", "the label is 2", "expected +1 or -1"]),
+        fault!("a label NaN", changed(|setup| {
+                setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0, 1.0, f64::NAN, 1.0, -1.0]);
+            }) =>
+            Error::Data { place: Place::TaskRow { row: 3, .. }, problem: DataProblem::NotFinite(_) },
+            ["task `near`", "sample 3", "NaN", "expected a finite number"]),
+        fault!("a value ∞", broken(|| Setup::regression(MachineSpec::Krr { lambda: 1.0 }), |setup| {
+                setup.tasks[0].targets = Targets::Values(vec![1.0, 2.0, 3.0, 4.0, f64::INFINITY, 6.0]);
+            }) =>
+            Error::Data { place: Place::TaskRow { row: 4, .. }, problem: DataProblem::NotFinite(_) },
+            ["task `near`", "sample 4", "inf", "expected a finite number"]),
+        fault!("labels missing", changed(|setup| {
+                setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0]);
+            }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Length { found: 2, expected: COUNT, .. } },
+            ["task `near`", "number of targets: 2", "expected 6"]),
+        fault!("labels missing on some rows", changed(|setup| {
+                setup.tasks[0].rows = Some(vec![0, 3, 4]);
+                setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0]);
+            }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Length { found: 2, expected: 3, .. } },
+            ["task `near`", "number of targets: 2", "expected 3"]),
+        fault!("a row outside", changed(|setup| {
+                setup.tasks[0].rows = Some(vec![0, 6]);
+                setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0]);
+            }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::RowIndex { index: 6, samples: COUNT } },
+            ["task `near`", "row index 6", "6 rows"]),
+        fault!("a row twice", changed(|setup| {
+                setup.tasks[0].rows = Some(vec![0, 3, 0]);
+                setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0, 1.0]);
+            }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::RowTwice(0) },
+            ["task `near`", "row index 0", "twice"]),
+        fault!("a sample set outside", changed(|setup| setup.tasks[1].samples = 3) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Length { found: 3, expected: 1, .. } },
+            ["task `far`", "sample set", "3"]),
+    ]);
+}
+
+#[test]
+fn sample_weights_that_mean_nothing_are_refused() {
+    let weighted =
+        |weights: Vec<f64>| changed(move |setup| setup.tasks[0].weights = Some(weights.clone()));
+    let with_weight = move |value: f64| weighted(vec![1.0, 1.0, value, 1.0, 1.0, 1.0]);
+    let on_machine = |setup: fn() -> Setup, weight: f64| {
+        broken(setup, move |setup| {
+            let mut weights = vec![1.0; COUNT];
+            weights[4] = weight;
+            setup.tasks[1].weights = Some(weights);
+        })
+    };
+    refused(vec![
+        fault!("too few", weighted(vec![1.0, 1.0]) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Length { found: 2, expected: COUNT, .. } },
+            ["task `near`", "number of sample weights: 2", "expected 6"]),
+        fault!("below 0", with_weight(-0.5) =>
+            Error::Data { place: Place::TaskRow { row: 2, .. }, problem: DataProblem::Weight(-0.5) },
+            ["task `near`", "sample 2", "weight is -0.5", "expected a finite number ≥ 0"]),
+        fault!("NaN", with_weight(f64::NAN) =>
+            Error::Data { place: Place::TaskRow { row: 2, .. }, problem: DataProblem::Weight(_) },
+            ["task `near`", "sample 2", "weight is NaN", "expected a finite number ≥ 0"]),
+        fault!("∞", with_weight(f64::INFINITY) =>
+            Error::Data { place: Place::TaskRow { row: 2, .. }, problem: DataProblem::Weight(_) },
+            ["task `near`", "sample 2", "weight is inf", "expected a finite number ≥ 0"]),
+        fault!("all 0", weighted(vec![0.0; COUNT]) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Weight(0.0) },
+            ["task `near`", "weight is 0", "positive sum"]),
+        fault!("0 with ridge regression", on_machine(|| Setup::regression(MachineSpec::Krr { lambda: 1.0 }), 0.0) =>
+            Error::Data { place: Place::TaskRow { row: 4, .. }, problem: DataProblem::ZeroWeight("krr") },
+            ["task `far`", "sample 4", "weight is 0", "> 0", "`krr`", "leave the sample out"]),
+        fault!("with SVDD", on_machine(|| Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }), 2.0) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::WeightsUnused("svdd") },
+            ["task `far`", "`svdd`", "no sample weights"]),
+        fault!("with a one-class SVM", on_machine(|| Setup::unlabelled(MachineSpec::OneClass { nu: 0.5 }), 2.0) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::WeightsUnused("ocsvm") },
+            ["task `far`", "`ocsvm`", "no sample weights"]),
+    ]);
+}
+
+#[test]
+fn targets_of_the_wrong_kind_are_refused() {
+    let machine = |machine: MachineSpec| changed(move |setup| setup.spec.machine = machine.clone());
+    refused(vec![
+        fault!("labels to regress on", machine(MachineSpec::Krr { lambda: 1.0 }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "krr", .. } },
+            ["task `near`", "`krr` needs real values", "found ±1 labels"]),
+        fault!("labels for a tube", machine(MachineSpec::Svr { c: 1.0, epsilon: 0.1 }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "svr", .. } },
+            ["task `near`", "`svr` needs real values", "found ±1 labels"]),
+        fault!("labels for one class", machine(MachineSpec::OneClass { nu: 0.5 }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "ocsvm", .. } },
+            ["task `near`", "`ocsvm` needs no targets", "found ±1 labels"]),
+        fault!("values to classify", broken(|| Setup::regression(MachineSpec::svc(1.0)), |_| {}) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "svc", .. } },
+            ["task `near`", "`svc` needs ±1 labels", "found real values"]),
+        fault!("nothing to classify", broken(|| Setup::unlabelled(MachineSpec::svc(1.0)), |_| {}) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "svc", .. } },
+            ["task `near`", "`svc` needs ±1 labels", "found no targets"]),
+    ]);
+}
+
+/// A machine with one parameter, on a problem that fits it.
+fn machine_fault(
+    name: &'static str,
+    expected: &str,
+    value: f64,
+    is_expected: fn(&Error) -> bool,
+    setup: impl Fn(f64) -> Setup + 'static,
+) -> Fault {
+    Fault {
+        name: format!("{name} = {value}"),
+        attempt: Box::new(move || setup(value).fit()),
+        is_expected,
+        words: vec![
+            format!("parameter `{name}` is {value}"),
+            format!("expected {expected}"),
+        ],
+    }
+}
+
+#[test]
+fn machine_parameters_out_of_range_are_refused() {
+    let mut faults = Vec::new();
+    let is_c = |error: &Error| matches!(error, Error::Param { name: "C", .. });
+    for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let positive = "a finite number > 0";
+        faults.push(machine_fault("C", positive, value, is_c, |c| {
+            let mut setup = Setup::valid();
+            setup.spec.machine = MachineSpec::svc(c);
+            setup
+        }));
+        faults.push(machine_fault("C", positive, value, is_c, |c| {
+            Setup::regression(MachineSpec::Svr { c, epsilon: 0.1 })
+        }));
+        faults.push(machine_fault("C", positive, value, is_c, |c| {
+            Setup::unlabelled(MachineSpec::Svdd { c })
+        }));
+        let is_lambda = |error: &Error| matches!(error, Error::Param { name: "lambda", .. });
+        faults.push(machine_fault(
+            "lambda",
+            positive,
+            value,
+            is_lambda,
+            |lambda| Setup::regression(MachineSpec::Krr { lambda }),
+        ));
+        for name in ["positive_weight", "negative_weight"] {
+            let is_weight = |error: &Error| {
+                matches!(
+                    error,
+                    Error::Param {
+                        name: "positive_weight" | "negative_weight",
+                        ..
+                    }
+                )
+            };
+            faults.push(machine_fault(
+                name,
+                positive,
+                value,
+                is_weight,
+                move |weight| {
+                    let mut setup = Setup::valid();
+                    let of = |class: &str| if name == class { weight } else { 1.0 };
+                    setup.spec.machine = MachineSpec::Svc {
+                        c: 1.0,
+                        positive_weight: of("positive_weight"),
+                        negative_weight: of("negative_weight"),
+                    };
+                    setup
+                },
+            ));
+        }
+    }
+    for value in [0.0, -0.5, 1.1, f64::NAN, f64::INFINITY] {
+        let is_nu = |error: &Error| matches!(error, Error::Param { name: "nu", .. });
+        faults.push(machine_fault(
+            "nu",
+            "a number in (0, 1]",
+            value,
+            is_nu,
+            |nu| Setup::unlabelled(MachineSpec::OneClass { nu }),
+        ));
+    }
+    for value in [-0.1, f64::NAN, f64::INFINITY] {
+        let is_epsilon = |error: &Error| {
+            matches!(
+                error,
+                Error::Param {
+                    name: "epsilon",
+                    ..
+                }
+            )
+        };
+        faults.push(machine_fault(
+            "epsilon",
+            "a finite number ≥ 0",
+            value,
+            is_epsilon,
+            |epsilon| Setup::regression(MachineSpec::Svr { c: 1.0, epsilon }),
+        ));
+    }
+    faults.push(fault!(
+        "C below 1/n", broken(|| Setup::unlabelled(MachineSpec::Svdd { c: 0.2 }), |setup| {
+            setup.tasks[1].rows = Some(vec![0, 1, 2, 4]);
+        }) =>
+        Error::Data { place: Place::Task(_), problem: DataProblem::BoundTooSmall { samples: 4, .. } },
+        ["task `far`", "C = 0.2", "1/n = 0.25", "4 samples", "raise C to at least 0.25"]
+    ));
+    refused(faults);
+}
+
+#[test]
+fn svdd_with_a_set_that_contains_zero_is_refused_with_the_reason() {
+    let pair = |sharing: SharingSpec| {
+        broken(
+            || Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }),
+            move |setup| setup.spec.sharing = sharing.clone(),
+        )
+    };
+    let faults = [
+        SharingSpec::Common { p: 1.0, radius: 1.0 },
+        SharingSpec::Independent { p: 2.0, radius: 1.0 },
+        SharingSpec::Group { p: 2.0, q: 1.0, radius: 1.0 },
+        SharingSpec::Pscs { p: 2.0, q: 1.0, radius: 1.0 },
+        SharingSpec::PriorBall { prior: None, radius: 2.0 },
+        SharingSpec::Fixed { weights: vec![0.0, 0.0] },
+    ]
+    .map(|sharing| {
+        let name = sharing.name();
+        fault!(name, pair(sharing) => Error::Pair { .. },
+            ["machine `svdd`", format!("sharing `{name}`"), "θ = 0", "radius zero", "`simplex`", "`tang`"])
+    });
+    refused(faults.into());
+    // A ball around weights that does not reach down to 0 has an answer.
+    let mut setup = Setup::unlabelled(MachineSpec::Svdd { c: 0.5 });
+    setup.spec.sharing = SharingSpec::PriorBall {
+        prior: Some(vec![1.0, 1.0]),
+        radius: 0.5,
+    };
+    assert_eq!(setup.fit().unwrap().outcome().status, Status::Converged);
+}
+
+#[test]
+fn sharing_parameters_out_of_range_are_refused() {
+    let mut faults = Vec::new();
+    let mut param = |label: String, sharing: SharingSpec, words: [String; 2]| {
+        faults.push(Fault {
+            name: label,
+            attempt: Box::new(with_sharing(sharing)),
+            is_expected: |error| matches!(error, Error::Param { .. }),
+            words: words.into(),
+        });
+    };
+    let message = |name: &str, value: &str, expected: &str| {
+        [
+            format!("parameter `{name}` is {value}"),
+            format!("expected {expected}"),
+        ]
+    };
+    for value in [0.99, 0.0, -2.0, f64::NAN, f64::INFINITY] {
+        let words = |name| message(name, &value.to_string(), "a finite number ≥ 1");
+        let label = |name: &str| format!("{name} = {value}");
+        param(
+            label("p of common"),
+            SharingSpec::Common {
+                p: value,
+                radius: 1.0,
+            },
+            words("p"),
+        );
+        param(
+            label("p of independent"),
+            SharingSpec::Independent {
+                p: value,
+                radius: 1.0,
+            },
+            words("p"),
+        );
+        param(
+            label("p of group"),
+            SharingSpec::Group {
+                p: value,
+                q: 1.0,
+                radius: 1.0,
+            },
+            words("p"),
+        );
+        param(
+            label("q of group"),
+            SharingSpec::Group {
+                p: 1.0,
+                q: value,
+                radius: 1.0,
+            },
+            words("q"),
+        );
+        param(
+            label("p of pscs"),
+            SharingSpec::Pscs {
+                p: value,
+                q: 1.0,
+                radius: 1.0,
+            },
+            words("p"),
+        );
+        param(
+            label("q of pscs"),
+            SharingSpec::Pscs {
+                p: 1.0,
+                q: value,
+                radius: 1.0,
+            },
+            words("q"),
+        );
+    }
+    for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let words = |name| message(name, &value.to_string(), "a finite number > 0");
+        let label = |name: &str| format!("{name} = {value}");
+        let radius = value;
+        param(
+            label("radius of common"),
+            SharingSpec::Common { p: 1.0, radius },
+            words("radius"),
+        );
+        param(
+            label("radius of independent"),
+            SharingSpec::Independent { p: 1.0, radius },
+            words("radius"),
+        );
+        param(
+            label("radius of group"),
+            SharingSpec::Group {
+                p: 1.0,
+                q: 1.0,
+                radius,
+            },
+            words("radius"),
+        );
+        param(
+            label("radius of pscs"),
+            SharingSpec::Pscs {
+                p: 1.0,
+                q: 1.0,
+                radius,
+            },
+            words("radius"),
+        );
+        param(
+            label("radius of prior-ball"),
+            SharingSpec::PriorBall {
+                prior: None,
+                radius,
+            },
+            words("radius"),
+        );
+        param(
+            label("upper of box-simplex"),
+            SharingSpec::BoxSimplex { upper: value },
+            words("upper"),
+        );
+        let terms = vec![TermSpec::Independent(SetSpec::Simplex { total: value })];
+        param(
+            label("total of a simplex"),
+            SharingSpec::Sum { terms },
+            words("total"),
+        );
+    }
+    for beta in [-0.1, f64::NAN, f64::INFINITY] {
+        let words = message("beta", &beta.to_string(), "a finite number ≥ 0");
+        param(format!("beta = {beta}"), SharingSpec::Tang { beta }, words);
+    }
+    param(
+        "upper too small".to_string(),
+        SharingSpec::BoxSimplex { upper: 0.4 },
+        message("upper", "0.4", "at least total / M = 0.5"),
+    );
+    param(
+        "a prior too long".to_string(),
+        SharingSpec::PriorBall {
+            prior: Some(vec![0.5; 3]),
+            radius: 1.0,
+        },
+        message("prior", "3 weights", "2 weights, one per kernel"),
+    );
+    param(
+        "a prior below 0".to_string(),
+        SharingSpec::PriorBall {
+            prior: Some(vec![0.5, -0.5]),
+            radius: 1.0,
+        },
+        message("prior", "-0.5", "finite weights ≥ 0"),
+    );
+    param(
+        "weights too few".to_string(),
+        SharingSpec::Fixed { weights: vec![1.0] },
+        message("weights", "1 weights", "2 weights, one per kernel"),
+    );
+    param(
+        "a weight below 0".to_string(),
+        SharingSpec::Fixed {
+            weights: vec![1.0, -1.0],
+        },
+        message("weights", "-1", "finite weights ≥ 0"),
+    );
+    param(
+        "a weight NaN".to_string(),
+        SharingSpec::Fixed {
+            weights: vec![f64::NAN, 1.0],
+        },
+        message("weights", "NaN", "finite weights ≥ 0"),
+    );
+    param(
+        "lp for two tasks".to_string(),
+        SharingSpec::Lp {
+            p: 1.0,
+            radius: 1.0,
+        },
+        message(
+            "sharing",
+            "`lp` with 2 tasks",
+            "`common`, `independent`, `group`, `pscs` or `tang`",
+        ),
+    );
+    param(
+        "an empty sum".to_string(),
+        SharingSpec::Sum { terms: Vec::new() },
+        message("sharing", "an empty sum", "at least one term"),
+    );
+    refused(faults);
+}
+
+#[test]
+fn precomputed_grams_that_are_none_are_refused() {
+    let given = |values: Vec<f64>| move || Setup::given(values.clone())?.fit();
+    let mut crooked = definite_gram();
+    crooked[1] = 0.25;
+    let mut hole = definite_gram();
+    hole[7] = f64::NAN;
+    refused(vec![
+        fault!("asymmetric", given(crooked) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::Asymmetric { row: 1, column: 0, .. } },
+            ["precomputed kernel `G`", "not symmetric", "entry (1, 0) is 0.5", "entry (0, 1) is 0.25"]),
+        fault!("too small", given(vec![1.0; 25]) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::Length { found: 25, expected: 36, .. } },
+            ["precomputed kernel `G`", "n × n", "25", "expected 36"]),
+        fault!("NaN", given(hole) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::NotFinite(_) },
+            ["precomputed kernel `G`", "NaN", "expected a finite number"]),
+        fault!("indefinite", given(indefinite_gram()) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::Indefinite { .. } },
+            ["`precomputed:name=G`", "not positive semi-definite", "smallest eigenvalue -", "largest", "allow indefinite"]),
+        fault!("another name", || {
+                let mut setup = Setup::given(definite_gram())?;
+                setup.spec.kernels = kernels(&["linear", "precomputed:name=H"]);
+                setup.fit()
+            } =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::MissingGram(_) },
+            ["precomputed kernel `H`", "no Gram matrix of this name", "given: G"]),
+        fault!("none given", changed(|setup| setup.spec.kernels = kernels(&["precomputed:name=H"])) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::MissingGram(_) },
+            ["precomputed kernel `H`", "no Gram matrix of this name", "given: none"]),
+        fault!("no samples", || Samples::from_grams(0, Vec::new()).map(|_| unreachable!()) =>
+            Error::Data { place: Place::Samples(0), problem: DataProblem::Empty(_) },
+            ["no rows", "expected at least one"]),
+        fault!("a sigmoid kernel that is indefinite", changed(|setup| {
+                setup.spec.kernels = kernels(&["linear", "sigmoid:gamma=2,coef0=-1"]);
+            }) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::Indefinite { .. } },
+            ["`sigmoid:gamma=2,coef0=-1`", "not positive semi-definite", "smallest eigenvalue -", "allow indefinite"]),
+    ]);
+}
+
+#[test]
+fn an_indefinite_gram_is_accepted_where_it_is_allowed_and_the_answer_is_not_called_certified() {
+    let mut setup = Setup::given(indefinite_gram()).unwrap();
+    setup.spec.definiteness = Definiteness::AllowIndefinite;
+    let model = setup.fit().unwrap();
+    assert_eq!(model.outcome().status, Status::ConvergedUncertified);
+    assert!(model.weights().is_finite());
+
+    let mut setup = Setup::valid();
+    setup.spec.kernels = kernels(&["linear", "sigmoid:gamma=2,coef0=-1"]);
+    setup.spec.definiteness = Definiteness::AllowIndefinite;
+    let model = setup.fit().unwrap();
+    assert_eq!(model.outcome().status, Status::ConvergedUncertified);
+    let decisions = model.decision("near", Rows::new(&VALUES, COUNT, 2).unwrap());
+    assert!(decisions.unwrap().iter().all(|value| value.is_finite()));
+}
+
+#[test]
+fn definite_grams_stay_certified_where_indefinite_ones_are_allowed() {
+    let mut setup = Setup::given(definite_gram()).unwrap();
+    setup.spec.definiteness = Definiteness::AllowIndefinite;
+    assert_eq!(setup.fit().unwrap().outcome().status, Status::Converged);
+}
+
+#[test]
+fn the_callers_word_about_definiteness_is_taken() {
+    let mut setup = Setup::given(indefinite_gram()).unwrap();
+    setup.spec.definiteness = Definiteness::Assume;
+    let model = setup.fit().unwrap();
+    assert!(model.weights().is_finite());
+    assert!(model.tasks().iter().all(|task| task.offset.is_finite()));
+}
+
+#[test]
+fn kernels_that_do_not_fit_the_columns_are_refused() {
+    let kernel = |spec: &'static str| changed(move |setup| setup.spec.kernels = kernels(&[spec]));
+    refused(vec![
+        fault!("no kernels", changed(|setup| setup.spec.kernels.clear()) =>
+            Error::Param { name: "kernels", .. },
+            ["parameter `kernels`", "empty list", "at least one kernel"]),
+        fault!("a column that is not there", kernel("linear@widht") =>
+            Error::Data { problem: DataProblem::Column { .. }, .. },
+            ["no column `widht`", "2 columns, `length` to `width`", "did you mean `width`?"]),
+        fault!("the end of a range that is not there", kernel("rbf:gamma=1@length..wide") =>
+            Error::Data { problem: DataProblem::Column { .. }, .. },
+            ["no column `wide`", "did you mean `width`?"]),
+        fault!("a range the wrong way round", kernel("linear@width..length") =>
+            Error::Data { problem: DataProblem::Column { .. }, .. },
+            ["`width..length`", "2 columns, `length` to `width`"]),
+        fault!("a position that is not there", kernel("linear@#2") =>
+            Error::Data { problem: DataProblem::Column { .. }, .. },
+            ["number 2", "2 columns"]),
+        fault!("no columns at all", changed(|setup| {
+                setup.spec.kernels = vec![KernelView::new("mine", Linear).on(Columns::Indices(Vec::new()))];
+            }) =>
+            Error::Data { problem: DataProblem::Empty(_), .. },
+            ["no columns", "expected at least one"]),
+        fault!("values below 0 for chi2", changed(|setup| {
+                let mut values = VALUES.to_vec();
+                values[5] = -0.3;
+                setup.samples = vec![Samples::with_columns(values, COUNT, columns()).unwrap()];
+                setup.spec.kernels = kernels(&["linear", "chi2:gamma=1"]);
+            }) =>
+            Error::Data { place: Place::Cell { row: 2, .. }, problem: DataProblem::Negative { .. } },
+            ["row 2", "column `width`", "-0.3", "expected a number ≥ 0", "`chi2`"]),
+        fault!("values below 0 in the second set", changed(|setup| {
+                let mut values = VALUES.to_vec();
+                values[0] = -0.3;
+                setup.samples.push(Samples::with_columns(values, COUNT, columns()).unwrap());
+                setup.tasks[1].samples = 1;
+                setup.spec.kernels = kernels(&["intersection"]);
+            }) =>
+            Error::Data { place: Place::Cell { samples: 1, row: 0, .. }, problem: DataProblem::Negative { .. } },
+            ["sample set 1", "row 0", "column `length`", "-0.3", "expected a number ≥ 0"]),
+    ]);
+    // Values below 0 in a column that the kernel does not see are none of its business.
+    let mut setup = Setup::valid();
+    let mut values = VALUES.to_vec();
+    values[5] = -0.3;
+    setup.samples = vec![Samples::with_columns(values, COUNT, columns()).unwrap()];
+    setup.spec.kernels = kernels(&["linear", "chi2:gamma=1@length"]);
+    assert_eq!(setup.fit().unwrap().outcome().status, Status::Converged);
+}
+
+#[test]
+fn more_memory_than_allowed_is_refused_with_both_figures() {
+    let setup = Setup::valid();
+    let problem = Problem::new(setup.spec, setup.samples, setup.tasks).unwrap();
+    let needed = problem.memory_needed(1);
+    // Two Gram matrices and a combined one, of 6 × 6 numbers.
+    assert_eq!(needed, 3 * 36 * 8);
+    let run = |memory_limit| Run {
+        threads: 1,
+        memory_limit,
+        ..Run::default()
+    };
+    let error = problem.fit(&mut run(needed - 1)).unwrap_err();
+    assert!(
+        matches!(error, Error::Memory { needed: found, limit } if found == needed && limit == needed - 1),
+        "{error:?}"
+    );
+    let message = error.to_string();
+    for word in ["864 bytes", "limit of 863 bytes", "raise the memory limit"] {
+        assert!(message.contains(word), "{message}");
+    }
+    assert!(problem.fit(&mut run(needed)).is_ok());
+}
+
+#[test]
+fn limits_of_a_run_out_of_range_are_refused() {
+    let mut faults = vec![fault!(
+        "no passes", changed(|setup| setup.run.max_passes = 0) =>
+        Error::Param { name: "max_passes", .. }, ["`max_passes` is 0", "at least 1"]
+    )];
+    for tolerance in [0.0, -1e-4, f64::NAN, f64::INFINITY] {
+        faults.push(fault!(
+            format!("tolerance {tolerance}"), changed(move |setup| setup.run.tolerance = tolerance) =>
+            Error::Param { name: "tolerance", .. },
+            [format!("`tolerance` is {tolerance}"), "a finite number > 0"]
+        ));
+    }
+    refused(faults);
+}
+
+#[test]
+fn parameters_of_epf_out_of_range_are_refused() {
+    let mut faults = Vec::new();
+    let mut param = |name: &str, value: f64, expected: &str, set: fn(&mut Epf, f64)| {
+        faults.push(Fault {
+            name: format!("{name} = {value}"),
+            attempt: Box::new(changed(move |setup| {
+                let mut epf = Epf::default();
+                set(&mut epf, value);
+                setup.spec.solver = SolverSpec::Epf(epf);
+            })),
+            is_expected: |error| matches!(error, Error::Param { .. }),
+            words: vec![
+                format!("parameter `{name}` is {value}"),
+                expected.to_string(),
+            ],
+        });
+    };
+    for value in [1.0, 0.5, f64::NAN, f64::INFINITY] {
+        param("nu", value, "expected a finite number > 1", |epf, value| {
+            epf.nu = value
+        });
+    }
+    for value in [-0.1, f64::NAN, f64::INFINITY] {
+        param(
+            "eta",
+            value,
+            "expected a finite number ≥ 0",
+            |epf, value| epf.eta = value,
+        );
+    }
+    for value in [0.0, 1.0, -1.0, f64::NAN] {
+        let expected = "expected a number in (0, 1)";
+        param("sigma", value, expected, |epf, value| epf.sigma = value);
+        param("backtrack", value, expected, |epf, value| {
+            epf.backtrack = value
+        });
+    }
+    refused(faults);
+}
+
+#[test]
+fn new_samples_that_do_not_fit_the_model_are_refused() {
+    let predict = |task: &'static str, values: &'static [f64], rows: usize, columns: usize| {
+        move || {
+            let model = Setup::valid().fit()?;
+            model.predict(task, Rows::new(values, rows, columns)?)?;
+            Ok(model)
+        }
+    };
+    refused(vec![
+        fault!("an unknown task", predict("fra", &[0.5, 0.5], 1, 2) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::UnknownTask { .. } },
+            ["task `fra`", "no such task", "near, far", "common space"]),
+        fault!("a column too many", predict("far", &[0.5, 0.5, 0.5], 1, 3) =>
+            Error::Data { problem: DataProblem::Length { found: 3, expected: 2, .. }, .. },
+            ["columns of the new samples: 3", "expected 2"]),
+        fault!("a column too few", predict("far", &[0.5, 0.5, 0.5], 3, 1) =>
+            Error::Data { problem: DataProblem::Length { found: 1, expected: 2, .. }, .. },
+            ["columns of the new samples: 1", "expected 2"]),
+        fault!("no columns", predict("far", &[], 3, 0) =>
+            Error::Data { problem: DataProblem::Length { found: 0, expected: 2, .. }, .. },
+            ["columns of the new samples: 0", "expected 2"]),
+        fault!("NaN", predict("far", &[0.5, 0.5, 0.5, f64::NAN], 2, 2) =>
+            Error::Data { place: Place::Cell { row: 1, .. }, problem: DataProblem::NotFinite(_) },
+            ["row 1", "column `width`", "NaN", "expected a finite number"]),
+        fault!("∞", predict("far", &[f64::INFINITY, 0.5], 1, 2) =>
+            Error::Data { place: Place::Cell { row: 0, .. }, problem: DataProblem::NotFinite(_) },
+            ["row 0", "column `length`", "inf", "expected a finite number"]),
+        fault!("a table with a hole", predict("far", &[0.5, 0.5, 0.5], 2, 2) =>
+            Error::Data { problem: DataProblem::Length { found: 3, expected: 4, .. }, .. },
+            ["values of a table: 3", "expected 4"]),
+    ]);
+}
+
+#[test]
+fn an_unknown_task_without_a_common_part_gets_no_false_hope() {
+    let mut setup = Setup::valid();
+    setup.spec.sharing = SharingSpec::Independent {
+        p: 1.0,
+        radius: 1.0,
+    };
+    let model = setup.fit().unwrap();
+    let rows = Rows::new(&VALUES, COUNT, 2).unwrap();
+    let message = model.decision("new", rows).unwrap_err().to_string();
+    for word in ["task `new`", "near, far", "no common part"] {
+        assert!(message.contains(word), "{message}");
+    }
+}
+
+/// Kernel values of new samples as `predict` wants them, with one of them broken.
+#[test]
+fn cross_grams_that_do_not_fit_the_model_are_refused() {
+    // Not of unit diagonal, so that normalising needs k(x, x) of the new samples.
+    let doubled: Arc<[f64]> = definite_gram().iter().map(|value| 2.0 * value).collect();
+    let cross = [0.5_f64; 2 * COUNT];
+    let own = [2.0, 2.0];
+    let predict = |change: fn(&mut CrossGram<'_>), count: usize| {
+        let doubled = Arc::clone(&doubled);
+        move || {
+            let mut setup = Setup::given(doubled.to_vec())?;
+            setup.spec.kernels = kernels(&["precomputed:name=G"]);
+            let model = setup.fit()?;
+            let mut gram = CrossGram {
+                name: "G",
+                values: &cross,
+                own: Some(&own),
+            };
+            change(&mut gram);
+            let input = Input {
+                count,
+                rows: None,
+                grams: &[gram],
+            };
+            model.predict("far", input)?;
+            Ok(model)
+        }
+    };
+    assert!(predict(|_| {}, 2)().is_ok());
+    refused(vec![
+        fault!("another name", predict(|gram| gram.name = "H", 2) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::MissingGram(_) },
+            ["precomputed kernel `G`", "no Gram matrix of this name", "given: H"]),
+        fault!("too few values", predict(|gram| gram.values = &gram.values[..11], 2) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::Length { found: 11, expected: 12, .. } },
+            ["precomputed kernel `G`", "n_new × n_train", "11", "expected 12"]),
+        fault!("more samples than values", predict(|_| {}, 3) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::Length { found: 12, expected: 18, .. } },
+            ["precomputed kernel `G`", "n_new × n_train", "12", "expected 18"]),
+        fault!("no k(x, x)", predict(|gram| gram.own = None, 2) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::OwnMissing },
+            ["precomputed kernel `G`", "k(x, x) of the new samples is needed"]),
+        fault!("too few k(x, x)", predict(|gram| gram.own = Some(&[2.0]), 2) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::Length { found: 1, expected: 2, .. } },
+            ["precomputed kernel `G`", "k(x, x): 1", "expected 2"]),
+        fault!("NaN", predict(|gram| gram.values = &[f64::NAN; 12], 2) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::NotFinite(_) },
+            ["precomputed kernel `G`", "NaN", "expected a finite number"]),
+        fault!("k(x, x) NaN", predict(|gram| gram.own = Some(&[2.0, f64::NAN]), 2) =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::NotFinite(_) },
+            ["precomputed kernel `G`", "NaN", "expected a finite number"]),
+        fault!("rows where kernel values are needed", || {
+                let mut setup = Setup::given(definite_gram())?;
+                setup.spec.kernels = kernels(&["precomputed:name=G"]);
+                let model = setup.fit()?;
+                model.predict("far", Rows::new(&VALUES, COUNT, 2)?)?;
+                Ok(model)
+            } =>
+            Error::Data { place: Place::Gram { .. }, problem: DataProblem::MissingGram(_) },
+            ["precomputed kernel `G`", "no Gram matrix of this name", "given: none"]),
+        fault!("kernel values where rows are needed", || {
+                let model = Setup::valid().fit()?;
+                model.predict("far", Input { count: 2, rows: None, grams: &[] })?;
+                Ok(model)
+            } =>
+            Error::Data { problem: DataProblem::Length { found: 0, expected: 2, .. }, .. },
+            ["columns of the new samples: 0", "expected 2"]),
+    ]);
+}

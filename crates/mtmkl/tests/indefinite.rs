@@ -1,0 +1,89 @@
+//! Indefinite kernels: ḡ is not concave, the general theorem's algorithm runs, and nothing is called certified.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use mtmkl::kernel::parse_kernels;
+use mtmkl::machine::MachineSpec;
+use mtmkl::sharing::SharingSpec;
+use mtmkl::solver::{Epf, SolverSpec};
+use mtmkl::{Definiteness, Error, GivenGram, Model, Problem, ProblemSpec, Run, Samples, Status, Targets, Task};
+use mtmkl_testkit::generate::{self, Random};
+
+const N: usize = 24;
+
+/// Two kernels: a Gaussian one and a similarity with negative eigenvalues.
+fn samples(seed: u64) -> (Samples, Vec<f64>) {
+    let mut random = Random::new(seed);
+    let points = generate::points(&mut random, N, 2);
+    let labels = generate::labels(&mut random, &points, N, 2);
+    let mut similarity = generate::linear_gram(&points, N, 2);
+    for value in &mut similarity {
+        *value = (1.5 * *value - 0.5).tanh();
+    }
+    let samples = Samples::new(points, N, 2).unwrap();
+    let gram = GivenGram { name: "similarity".into(), values: similarity.into() };
+    (samples.with_gram(gram).unwrap(), labels)
+}
+
+fn fit(solver: SolverSpec, definiteness: Definiteness, seed: u64) -> Result<Model, Error> {
+    let (samples, labels) = samples(seed);
+    let mut kernels = parse_kernels("rbf:gamma=1").unwrap();
+    kernels.extend(parse_kernels("precomputed:name=similarity").unwrap());
+    let mut spec =
+        ProblemSpec::new(kernels, MachineSpec::svc(2.0), SharingSpec::Independent { p: 2.0, radius: 1.0 });
+    spec.solver = solver;
+    spec.definiteness = definiteness;
+    spec.normalize = false;
+    let flipped = labels.iter().enumerate().map(|(i, y)| if i % 5 == 0 { -y } else { *y }).collect();
+    let tasks = vec![Task::new("a", Targets::Labels(labels)), Task::new("b", Targets::Labels(flipped))];
+    Problem::new(spec, vec![samples], tasks)?.fit(&mut Run { tolerance: 1e-4, max_passes: 200, ..Run::default() })
+}
+
+#[test]
+fn an_indefinite_kernel_is_refused_unless_allowed() {
+    let error = fit(SolverSpec::Newton, Definiteness::Check, 1).unwrap_err();
+    assert!(error.to_string().contains("not positive semi-definite"), "{error}");
+    assert!(error.to_string().contains("similarity"), "{error}");
+}
+
+#[test]
+fn the_general_theorem_solves_it_without_calling_it_certified() {
+    for seed in 1..6 {
+        for solver in [SolverSpec::Newton, SolverSpec::Epf(Epf::default())] {
+            let model = fit(solver, Definiteness::AllowIndefinite, seed).unwrap();
+            let outcome = model.outcome();
+            assert_ne!(outcome.status, Status::Converged, "an uncertified answer must not be called converged");
+            // D(α) ≤ J* needs no concavity.
+            assert!(outcome.bound <= outcome.objective * (1.0 + 1e-9));
+            assert!(model.weights().is_finite());
+            // Each pass only ever improves on the best.
+            assert!(outcome.trace.windows(2).all(|pair| pair[1].objective <= pair[0].objective));
+        }
+    }
+}
+
+#[test]
+fn more_starts_never_miss_a_higher_maximum_of_the_same_theta() {
+    // With more starting points the maximum found at θ can only be larger: compare the first pass.
+    for seed in 1..6 {
+        let first = |starts: usize| {
+            let epf = Epf { starts, random_start: false, ..Epf::default() };
+            let model = fit(SolverSpec::Epf(epf), Definiteness::AllowIndefinite, seed).unwrap();
+            model.outcome().trace[0].objective
+        };
+        assert!(first(8) >= first(0) * (1.0 - 1e-9));
+    }
+}
+
+#[test]
+fn an_allowed_kernel_that_turns_out_definite_keeps_its_certificate() {
+    let mut random = Random::new(3);
+    let points = generate::points(&mut random, N, 2);
+    let labels = generate::labels(&mut random, &points, N, 2);
+    let gram = GivenGram { name: "k".into(), values: generate::gaussian_gram(&points, N, 2, 0.5).into() };
+    let samples = Samples::from_grams(N, vec![gram]).unwrap();
+    let kernels = parse_kernels("precomputed:name=k").unwrap();
+    let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
+    spec.definiteness = Definiteness::AllowIndefinite;
+    let problem = Problem::new(spec, vec![samples], vec![Task::new("a", Targets::Labels(labels))]).unwrap();
+    assert_eq!(problem.fit(&mut Run::default()).unwrap().outcome().status, Status::Converged);
+}

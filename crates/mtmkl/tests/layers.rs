@@ -1,0 +1,79 @@
+//! Which room may look into which. Modules of one crate can import anything, so this reads the `use` lines and refuses the rest.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+/// room → the rooms it may use. `error` and `random` are open to all.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("grid", &[]),
+    ("error", &["run"]),
+    ("run", &[]),
+    ("random", &[]),
+    ("data", &[]),
+    ("linalg", &[]),
+    ("kernel", &["data"]),
+    ("gram", &["kernel", "data", "linalg", "grid"]),
+    ("qp", &["gram", "run"]),
+    ("machine", &["data"]),
+    ("sharing", &["grid"]),
+    ("engine", &["machine", "gram", "qp", "linalg", "grid", "run"]),
+    ("solver", &["engine", "sharing", "grid", "run", "linalg"]),
+    ("problem", &["data", "engine", "gram", "grid", "kernel", "machine", "model", "run", "sharing", "solver"]),
+    ("model", &["data", "engine", "gram", "grid", "kernel", "linalg", "machine", "problem", "run", "sharing"]),
+];
+
+fn rust_files(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// The first path segments after every `crate::` outside comments.
+fn rooms_used(text: &str) -> Vec<String> {
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| line.split("crate::").skip(1))
+        .map(|rest| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect())
+        .collect()
+}
+
+#[test]
+fn rooms_look_only_where_they_may() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    assert!(files.len() > 30);
+    let mut faults = Vec::new();
+    for file in files {
+        let relative = file.strip_prefix(&source).unwrap().with_extension("");
+        let room = relative.iter().next().unwrap().to_str().unwrap().to_string();
+        if room == "lib" {
+            continue;
+        }
+        let allowed = ALLOWED.iter().find(|(name, _)| *name == room);
+        let Some((_, allowed)) = allowed else { panic!("the room `{room}` is not in the list of this test") };
+        for used in rooms_used(&fs::read_to_string(&file).unwrap()) {
+            let open = used == room || used == "error" || used == "random" || allowed.contains(&used.as_str());
+            if !open {
+                faults.push(format!("{}: `{room}` must not use `{used}`", relative.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn only_linalg_names_faer() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    for file in files.iter().filter(|file| !file.ends_with("linalg.rs")) {
+        assert!(!fs::read_to_string(file).unwrap().contains("faer::"), "{} names faer", file.display());
+    }
+}
