@@ -1,2 +1,7 @@
-//! placeholder
-fn main() {}
+//! The program `mtmkl`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(mtmkl_cli::run(std::env::args_os().collect()))
+}

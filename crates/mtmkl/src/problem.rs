@@ -57,8 +57,41 @@ pub struct Problem {
     spec: ProblemSpec,
     sets: Vec<Samples>,
     tasks: Vec<Task>,
+    choice: Choice,
+}
+
+/// A machine and a sharing that go with the tasks and with each other.
+#[derive(Debug)]
+struct Choice {
     machine: Box<dyn Machine>,
     sharing: Sharing,
+}
+
+impl Choice {
+    fn new(
+        machine: &MachineSpec,
+        sharing: &SharingSpec,
+        sets: &[Samples],
+        tasks: &[Task],
+        shape: Shape,
+    ) -> Result<Self> {
+        let machine = machine.build();
+        for task in tasks {
+            machine.check(task, task.count(sets[task.samples].count()))?;
+        }
+        let sharing = sharing.build(shape)?;
+        if machine.shrinks_kernels() && sharing.contains_zero() {
+            return Err(Error::Pair {
+                machine: machine.name().to_string(),
+                sharing: sharing.name().to_string(),
+                reason: "the spread of the samples only grows with the kernel weights, so in a set that contains θ = 0 the \
+                         optimum is θ = 0, a sphere of radius zero; choose a set of fixed mass: `simplex`, `box-simplex`, \
+                         `tang`, or fixed weights"
+                    .to_string(),
+            });
+        }
+        Ok(Self { machine, sharing })
+    }
 }
 
 impl Problem {
@@ -81,7 +114,6 @@ impl Problem {
             ));
         }
         let mut names = BTreeSet::new();
-        let machine = spec.machine.build();
         for task in &tasks {
             if !names.insert(task.name.as_str()) {
                 return Err(Error::data(
@@ -90,41 +122,29 @@ impl Problem {
                 ));
             }
             task.check(&sets)?;
-            machine.check(task, task.count(sets[task.samples].count()))?;
         }
         for set in &sets {
             for view in &spec.kernels {
                 view.columns.resolve(set.columns())?;
             }
         }
+        spec.solver.build()?;
         let shape = Shape {
             tasks: tasks.len(),
             kernels: spec.kernels.len(),
         };
-        let sharing = spec.sharing.build(shape)?;
-        spec.solver.build()?;
-        if machine.shrinks_kernels() && sharing.contains_zero() {
-            return Err(Error::Pair {
-                machine: machine.name().to_string(),
-                sharing: sharing.name().to_string(),
-                reason: "the spread of the samples only grows with the kernel weights, so in a set that contains θ = 0 the \
-                         optimum is θ = 0, a sphere of radius zero; choose a set of fixed mass: `simplex`, `box-simplex`, \
-                         `tang`, or fixed weights"
-                    .to_string(),
-            });
-        }
+        let choice = Choice::new(&spec.machine, &spec.sharing, &sets, &tasks, shape)?;
         Ok(Self {
             spec,
             sets,
             tasks,
-            machine,
-            sharing,
+            choice,
         })
     }
 
     /// T × M.
     pub fn shape(&self) -> Shape {
-        self.sharing.shape()
+        self.choice.sharing.shape()
     }
 
     /// The specification.
@@ -144,7 +164,7 @@ impl Problem {
 
     /// Ψ.
     pub fn sharing(&self) -> &Sharing {
-        &self.sharing
+        &self.choice.sharing
     }
 
     /// Bytes that [`Problem::prepare`] would allocate for Gram matrices, with that many threads at work.
@@ -224,10 +244,10 @@ impl Prepared<'_> {
 
     /// The engine on these Gram matrices, for outer solvers of the caller's own.
     pub fn engine(&self) -> impl Engine {
-        self.local_engine()
+        self.local_engine(self.problem.choice.machine.as_ref())
     }
 
-    fn local_engine(&self) -> LocalEngine {
+    fn local_engine(&self, machine: &dyn Machine) -> LocalEngine {
         let problem = self.problem;
         let mut views: Vec<Arc<[usize]>> = Vec::new();
         let tasks = problem
@@ -247,7 +267,7 @@ impl Prepared<'_> {
                 TaskData {
                     samples: task.samples,
                     view,
-                    dual: problem.machine.dual(task, count),
+                    dual: machine.dual(task, count),
                 }
             })
             .collect();
@@ -265,6 +285,36 @@ impl Prepared<'_> {
     /// # Errors
     /// When an inner problem breaks down numerically.
     pub fn fit(&self, run: &mut Run<'_>) -> Result<Model> {
+        self.fit_choice(&self.problem.choice, &self.problem.spec, run)
+    }
+
+    /// The same samples, tasks and kernels with another machine and sharing: the Gram matrices are used again.
+    ///
+    /// # Errors
+    /// When they do not go with the tasks, or as [`Prepared::fit`].
+    pub fn fit_with(
+        &self,
+        machine: &MachineSpec,
+        sharing: &SharingSpec,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        let problem = self.problem;
+        let choice = Choice::new(
+            machine,
+            sharing,
+            &problem.sets,
+            &problem.tasks,
+            problem.shape(),
+        )?;
+        let spec = ProblemSpec {
+            machine: machine.clone(),
+            sharing: sharing.clone(),
+            ..problem.spec.clone()
+        };
+        self.fit_choice(&choice, &spec, run)
+    }
+
+    fn fit_choice(&self, choice: &Choice, spec: &ProblemSpec, run: &mut Run<'_>) -> Result<Model> {
         if !(run.tolerance.is_finite() && run.tolerance > 0.0) {
             return Err(Error::param(
                 "tolerance",
@@ -277,9 +327,9 @@ impl Prepared<'_> {
         }
         let started = Instant::now();
         let problem = self.problem;
-        let mut engine = self.local_engine();
-        let solver = problem.spec.solver.build()?;
-        let solution = solver.solve(&mut engine, &problem.sharing, run)?;
+        let mut engine = self.local_engine(choice.machine.as_ref());
+        let solver = spec.solver.build()?;
+        let solution = solver.solve(&mut engine, &choice.sharing, run)?;
         // The engine may last have looked at another θ; the machines of the model belong to the answer.
         let request = Request {
             accuracy: 0.1 * run.tolerance,
@@ -300,10 +350,10 @@ impl Prepared<'_> {
                 solve,
             },
         };
-        let common = problem.sharing.common(&solution.parts);
-        let specific = problem.sharing.specific(&solution.parts);
+        let common = choice.sharing.common(&solution.parts);
+        let specific = choice.sharing.specific(&solution.parts);
         Ok(Model::assemble(
-            &problem.spec,
+            spec,
             &problem.sets,
             &problem.tasks,
             solution.theta,

@@ -961,6 +961,15 @@ fn new_samples_that_do_not_fit_the_model_are_refused() {
         fault!("∞", predict("far", &[f64::INFINITY, 0.5], 1, 2) =>
             Error::Data { place: Place::Cell { row: 0, .. }, problem: DataProblem::NotFinite(_) },
             ["row 0", "column `length`", "inf", "expected a finite number"]),
+        fault!("values below 0 for chi2", || {
+                let mut setup = Setup::valid();
+                setup.spec.kernels = kernels(&["linear", "chi2:gamma=1"]);
+                let model = setup.fit()?;
+                model.predict("far", Rows::new(&[0.5, 0.5, 0.5, -2.0], 2, 2)?)?;
+                Ok(model)
+            } =>
+            Error::Data { place: Place::Cell { row: 1, .. }, problem: DataProblem::Negative { .. } },
+            ["row 1", "column `width`", "-2", "expected a number ≥ 0", "`chi2`"]),
         fault!("a table with a hole", predict("far", &[0.5, 0.5, 0.5], 2, 2) =>
             Error::Data { problem: DataProblem::Length { found: 3, expected: 4, .. }, .. },
             ["values of a table: 3", "expected 4"]),

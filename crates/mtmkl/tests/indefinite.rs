@@ -5,7 +5,10 @@ use mtmkl::kernel::parse_kernels;
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Definiteness, Error, GivenGram, Model, Problem, ProblemSpec, Run, Samples, Status, Targets, Task};
+use mtmkl::{
+    Definiteness, Error, GivenGram, Model, Problem, ProblemSpec, Run, Samples, Status, Targets,
+    Task,
+};
 use mtmkl_testkit::generate::{self, Random};
 
 const N: usize = 24;
@@ -20,7 +23,10 @@ fn samples(seed: u64) -> (Samples, Vec<f64>) {
         *value = (1.5 * *value - 0.5).tanh();
     }
     let samples = Samples::new(points, N, 2).unwrap();
-    let gram = GivenGram { name: "similarity".into(), values: similarity.into() };
+    let gram = GivenGram {
+        name: "similarity".into(),
+        values: similarity.into(),
+    };
     (samples.with_gram(gram).unwrap(), labels)
 }
 
@@ -28,20 +34,40 @@ fn fit(solver: SolverSpec, definiteness: Definiteness, seed: u64) -> Result<Mode
     let (samples, labels) = samples(seed);
     let mut kernels = parse_kernels("rbf:gamma=1").unwrap();
     kernels.extend(parse_kernels("precomputed:name=similarity").unwrap());
-    let mut spec =
-        ProblemSpec::new(kernels, MachineSpec::svc(2.0), SharingSpec::Independent { p: 2.0, radius: 1.0 });
+    let mut spec = ProblemSpec::new(
+        kernels,
+        MachineSpec::svc(2.0),
+        SharingSpec::Independent {
+            p: 2.0,
+            radius: 1.0,
+        },
+    );
     spec.solver = solver;
     spec.definiteness = definiteness;
     spec.normalize = false;
-    let flipped = labels.iter().enumerate().map(|(i, y)| if i % 5 == 0 { -y } else { *y }).collect();
-    let tasks = vec![Task::new("a", Targets::Labels(labels)), Task::new("b", Targets::Labels(flipped))];
-    Problem::new(spec, vec![samples], tasks)?.fit(&mut Run { tolerance: 1e-4, max_passes: 200, ..Run::default() })
+    let flipped = labels
+        .iter()
+        .enumerate()
+        .map(|(i, y)| if i % 5 == 0 { -y } else { *y })
+        .collect();
+    let tasks = vec![
+        Task::new("a", Targets::Labels(labels)),
+        Task::new("b", Targets::Labels(flipped)),
+    ];
+    Problem::new(spec, vec![samples], tasks)?.fit(&mut Run {
+        tolerance: 1e-4,
+        max_passes: 200,
+        ..Run::default()
+    })
 }
 
 #[test]
 fn an_indefinite_kernel_is_refused_unless_allowed() {
     let error = fit(SolverSpec::Newton, Definiteness::Check, 1).unwrap_err();
-    assert!(error.to_string().contains("not positive semi-definite"), "{error}");
+    assert!(
+        error.to_string().contains("not positive semi-definite"),
+        "{error}"
+    );
     assert!(error.to_string().contains("similarity"), "{error}");
 }
 
@@ -51,12 +77,21 @@ fn the_general_theorem_solves_it_without_calling_it_certified() {
         for solver in [SolverSpec::Newton, SolverSpec::Epf(Epf::default())] {
             let model = fit(solver, Definiteness::AllowIndefinite, seed).unwrap();
             let outcome = model.outcome();
-            assert_ne!(outcome.status, Status::Converged, "an uncertified answer must not be called converged");
+            assert_ne!(
+                outcome.status,
+                Status::Converged,
+                "an uncertified answer must not be called converged"
+            );
             // D(α) ≤ J* needs no concavity.
             assert!(outcome.bound <= outcome.objective * (1.0 + 1e-9));
             assert!(model.weights().is_finite());
             // Each pass only ever improves on the best.
-            assert!(outcome.trace.windows(2).all(|pair| pair[1].objective <= pair[0].objective));
+            assert!(
+                outcome
+                    .trace
+                    .windows(2)
+                    .all(|pair| pair[1].objective <= pair[0].objective)
+            );
         }
     }
 }
@@ -66,7 +101,11 @@ fn more_starts_never_miss_a_higher_maximum_of_the_same_theta() {
     // With more starting points the maximum found at θ can only be larger: compare the first pass.
     for seed in 1..6 {
         let first = |starts: usize| {
-            let epf = Epf { starts, random_start: false, ..Epf::default() };
+            let epf = Epf {
+                starts,
+                random_start: false,
+                ..Epf::default()
+            };
             let model = fit(SolverSpec::Epf(epf), Definiteness::AllowIndefinite, seed).unwrap();
             model.outcome().trace[0].objective
         };
@@ -79,11 +118,22 @@ fn an_allowed_kernel_that_turns_out_definite_keeps_its_certificate() {
     let mut random = Random::new(3);
     let points = generate::points(&mut random, N, 2);
     let labels = generate::labels(&mut random, &points, N, 2);
-    let gram = GivenGram { name: "k".into(), values: generate::gaussian_gram(&points, N, 2, 0.5).into() };
+    let gram = GivenGram {
+        name: "k".into(),
+        values: generate::gaussian_gram(&points, N, 2, 0.5).into(),
+    };
     let samples = Samples::from_grams(N, vec![gram]).unwrap();
     let kernels = parse_kernels("precomputed:name=k").unwrap();
     let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
     spec.definiteness = Definiteness::AllowIndefinite;
-    let problem = Problem::new(spec, vec![samples], vec![Task::new("a", Targets::Labels(labels))]).unwrap();
-    assert_eq!(problem.fit(&mut Run::default()).unwrap().outcome().status, Status::Converged);
+    let problem = Problem::new(
+        spec,
+        vec![samples],
+        vec![Task::new("a", Targets::Labels(labels))],
+    )
+    .unwrap();
+    assert_eq!(
+        problem.fit(&mut Run::default()).unwrap().outcome().status,
+        Status::Converged
+    );
 }

@@ -17,10 +17,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("qp", &["gram", "run"]),
     ("machine", &["data"]),
     ("sharing", &["grid"]),
-    ("engine", &["machine", "gram", "qp", "linalg", "grid", "run"]),
+    (
+        "engine",
+        &["machine", "gram", "qp", "linalg", "grid", "run"],
+    ),
     ("solver", &["engine", "sharing", "grid", "run", "linalg"]),
-    ("problem", &["data", "engine", "gram", "grid", "kernel", "machine", "model", "run", "sharing", "solver"]),
-    ("model", &["data", "engine", "gram", "grid", "kernel", "linalg", "machine", "problem", "run", "sharing"]),
+    (
+        "problem",
+        &[
+            "data", "engine", "gram", "grid", "kernel", "machine", "model", "run", "sharing",
+            "solver",
+        ],
+    ),
+    (
+        "model",
+        &[
+            "data", "engine", "gram", "grid", "kernel", "linalg", "machine", "problem", "run",
+            "sharing",
+        ],
+    ),
 ];
 
 fn rust_files(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
@@ -39,7 +54,11 @@ fn rooms_used(text: &str) -> Vec<String> {
     text.lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .flat_map(|line| line.split("crate::").skip(1))
-        .map(|rest| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect())
+        .map(|rest| {
+            rest.chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect()
+        })
         .collect()
 }
 
@@ -52,16 +71,30 @@ fn rooms_look_only_where_they_may() {
     let mut faults = Vec::new();
     for file in files {
         let relative = file.strip_prefix(&source).unwrap().with_extension("");
-        let room = relative.iter().next().unwrap().to_str().unwrap().to_string();
+        let room = relative
+            .iter()
+            .next()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_string();
         if room == "lib" {
             continue;
         }
         let allowed = ALLOWED.iter().find(|(name, _)| *name == room);
-        let Some((_, allowed)) = allowed else { panic!("the room `{room}` is not in the list of this test") };
+        let Some((_, allowed)) = allowed else {
+            panic!("the room `{room}` is not in the list of this test")
+        };
         for used in rooms_used(&fs::read_to_string(&file).unwrap()) {
-            let open = used == room || used == "error" || used == "random" || allowed.contains(&used.as_str());
+            let open = used == room
+                || used == "error"
+                || used == "random"
+                || allowed.contains(&used.as_str());
             if !open {
-                faults.push(format!("{}: `{room}` must not use `{used}`", relative.display()));
+                faults.push(format!(
+                    "{}: `{room}` must not use `{used}`",
+                    relative.display()
+                ));
             }
         }
     }
@@ -74,6 +107,10 @@ fn only_linalg_names_faer() {
     let mut files = Vec::new();
     rust_files(&source, &mut files);
     for file in files.iter().filter(|file| !file.ends_with("linalg.rs")) {
-        assert!(!fs::read_to_string(file).unwrap().contains("faer::"), "{} names faer", file.display());
+        assert!(
+            !fs::read_to_string(file).unwrap().contains("faer::"),
+            "{} names faer",
+            file.display()
+        );
     }
 }

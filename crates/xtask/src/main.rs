@@ -1,5 +1,9 @@
 //! The project's own commands: `cargo xtask test`.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for developers")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers"
+)]
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -14,11 +18,24 @@ struct Step {
 
 /// Everything that must hold before a change goes in. Formatting first, since it is quickest to fail.
 const TEST: &[Step] = &[
-    Step { name: "format", program: "cargo", arguments: &["fmt", "--all", "--check"], variables: &[] },
+    Step {
+        name: "format",
+        program: "cargo",
+        arguments: &["fmt", "--all", "--check"],
+        variables: &[],
+    },
     Step {
         name: "clippy",
         program: "cargo",
-        arguments: &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
+        arguments: &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
         variables: &[],
     },
     Step {
@@ -36,7 +53,13 @@ const TEST: &[Step] = &[
     Step {
         name: "documentation",
         program: "cargo",
-        arguments: &["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"],
+        arguments: &[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+            "--locked",
+        ],
         variables: &[("RUSTDOCFLAGS", "-D warnings")],
     },
 ];
@@ -58,7 +81,10 @@ fn run(steps: &[Step]) -> ExitCode {
                 return ExitCode::FAILURE;
             }
             Err(error) => {
-                eprintln!("\n{} could not start ({}): {error}", step.name, step.program);
+                eprintln!(
+                    "\n{} could not start ({}): {error}",
+                    step.name, step.program
+                );
                 return ExitCode::FAILURE;
             }
         }

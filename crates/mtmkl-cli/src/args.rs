@@ -1,0 +1,454 @@
+//! The command line: names, flags and defaults. The same names stand in configuration files.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+
+/// Multi-task multiple kernel learning: which kernels matter for which task, what the tasks share, and a proof of how good the
+/// answer is.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mtmkl",
+    version,
+    max_term_width = 100,
+    args_override_self = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The Iris case study of the paper: weights, certificate, picture of the decision boundaries, report.html
+    Demo(DemoArgs),
+    /// Learn kernel weights and machines from a table, and save them as a model
+    Fit(Box<FitArgs>),
+    /// Predict for new rows
+    Predict(PredictArgs),
+    /// Score a model on rows with known targets
+    Evaluate(EvaluateArgs),
+    /// Show what is in a model: weights, certificate, settings
+    Inspect(InspectArgs),
+    /// Write a model's report as one HTML page
+    Report(ReportArgs),
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// The folder for report.html, boundaries.svg and boundaries.png
+    #[arg(long, short, default_value = ".", value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How to read a table.
+#[derive(Debug, Clone, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TableArgs {
+    /// The file's format: csv, tsv, libsvm, parquet, npy (default: by name and content)
+    #[arg(long, value_name = "FORMAT", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The delimiter of a CSV file (default: detected)
+    #[arg(long, value_name = "CHAR", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<String>,
+    /// The first line is data; columns are called f1, f2, …
+    #[arg(long, help_heading = "Input")]
+    pub no_header: bool,
+}
+
+/// What to do about cells without a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// Refuse the file, naming the column
+    Error,
+    /// Leave the row out
+    Drop,
+    /// Fill in the column's mean (of the training rows)
+    Mean,
+}
+
+/// How columns are brought to one scale before kernels see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// As they are
+    None,
+    /// To [0, 1]
+    Minmax,
+    /// To mean 0 and standard deviation 1
+    Standard,
+}
+
+/// How several classes become binary tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Multiclass {
+    /// One task per class, against all others
+    Ova,
+    /// One task per pair of classes
+    Ovo,
+}
+
+/// Arguments of `fit`.
+#[derive(Debug, Clone, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FitArgs {
+    /// The table to learn from (CSV, TSV, LIBSVM, Parquet; gzip or not; `-` for standard input)
+    #[arg(value_name = "DATA")]
+    #[serde(skip)]
+    pub data: Option<PathBuf>,
+    /// The column to predict
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The column that names each row's task
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// How more than two classes become tasks, where there is no task column
+    #[arg(long, value_enum, default_value = "ova", help_heading = "Data")]
+    pub multiclass: Multiclass,
+    /// The columns to learn from, as names and ranges a,b,f1..f9 (default: all others)
+    #[arg(long, value_name = "COLUMNS", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<String>,
+    /// A column to leave out (repeatable)
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+    /// A text column to turn into one 0/1 column per value (repeatable)
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub one_hot: Vec<String>,
+    /// What to do about missing values
+    #[arg(long, value_enum, default_value = "error", help_heading = "Data")]
+    pub missing: Missing,
+    /// How to scale columns; kept in the model and applied at prediction
+    #[arg(long, value_enum, default_value = "none", help_heading = "Data")]
+    pub scale: Scaling,
+    /// The column that names rows, to match the row names of precomputed kernels
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// A column of sample weights
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_weight: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[allow(missing_docs)]
+    pub table: TableArgs,
+
+    /// A kernel or a set of kernels, NAME[:KEY=VALUE,…][@COLUMNS], e.g. rbf:sigma=1|2|4 (repeatable)
+    #[arg(
+        long,
+        value_name = "SPEC",
+        default_values_t = ["linear".to_string(), "poly:degree=2".to_string(), "rbf:sigma=1|2|4|8|16|32|64|128".to_string()],
+        help_heading = "Kernels"
+    )]
+    pub kernel: Vec<String>,
+    /// Use k/√(k(x,x)k(z,z)) in place of k
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL", help_heading = "Kernels")]
+    pub normalize: bool,
+    /// Allow kernels that are not positive semi-definite; the answer is then not certified
+    #[arg(long, help_heading = "Kernels")]
+    pub allow_indefinite: bool,
+
+    /// svc, svr, krr, svdd or ocsvm
+    #[arg(
+        long,
+        default_value = "svc",
+        value_name = "NAME",
+        help_heading = "Machine"
+    )]
+    pub machine: String,
+    /// The price of an error, for svc, svr and svdd
+    #[arg(
+        long = "C",
+        default_value_t = 1.0,
+        value_name = "NUMBER",
+        help_heading = "Machine"
+    )]
+    #[serde(rename = "C")]
+    pub c: f64,
+    /// The ridge, for krr
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "NUMBER",
+        help_heading = "Machine"
+    )]
+    pub lambda: f64,
+    /// The share of samples that may be left out, for ocsvm
+    #[arg(
+        long,
+        default_value_t = 0.5,
+        value_name = "NUMBER",
+        help_heading = "Machine"
+    )]
+    pub nu: f64,
+    /// The width of the tube, for svr
+    #[arg(
+        long,
+        default_value_t = 0.1,
+        value_name = "NUMBER",
+        help_heading = "Machine"
+    )]
+    pub epsilon: f64,
+    /// The factor of C for the second class (or for the one of a one-vs-all task), for svc
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "NUMBER",
+        help_heading = "Machine"
+    )]
+    pub positive_weight: f64,
+    /// The factor of C for the other class, for svc
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "NUMBER",
+        help_heading = "Machine"
+    )]
+    pub negative_weight: f64,
+
+    /// lp, common, independent, group, pscs, tang, simplex, box-simplex, prior-ball, fixed, uniform or sum (default: pscs for
+    /// several tasks, lp for one, simplex for svdd)
+    #[arg(long, value_name = "NAME", help_heading = "Sharing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<String>,
+    /// The norm's exponent inside a task, at least 1
+    #[arg(
+        long,
+        default_value_t = 2.0,
+        value_name = "NUMBER",
+        help_heading = "Sharing"
+    )]
+    pub p: f64,
+    /// The norm's exponent between tasks, at least 1; 1 makes tasks share where they can
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "NUMBER",
+        help_heading = "Sharing"
+    )]
+    pub q: f64,
+    /// The bound on the norm
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "NUMBER",
+        help_heading = "Sharing"
+    )]
+    pub radius: f64,
+    /// How much weight may be the tasks' own, over all tasks together, for tang
+    #[arg(long, value_name = "NUMBER", help_heading = "Sharing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    /// The bound on each weight, for box-simplex
+    #[arg(long, value_name = "NUMBER", help_heading = "Sharing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upper: Option<f64>,
+    /// Weights, one per kernel, for fixed and prior-ball
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Sharing"
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
+    /// A term of the sum, e.g. common:lp-ball,p=2,radius=0.5 or independent:simplex,total=1 or group,p=2,q=1 (repeatable)
+    #[arg(long, value_name = "SPEC", help_heading = "Sharing")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub term: Vec<String>,
+
+    /// newton or epf (the paper's Algorithm 1)
+    #[arg(
+        long,
+        default_value = "newton",
+        value_name = "NAME",
+        help_heading = "Solver"
+    )]
+    pub solver: String,
+    /// The certified relative gap to reach
+    #[arg(
+        long,
+        default_value_t = 1e-4,
+        value_name = "NUMBER",
+        help_heading = "Solver"
+    )]
+    pub tol: f64,
+    /// At most this many passes over all tasks
+    #[arg(
+        long,
+        default_value_t = 1000,
+        value_name = "COUNT",
+        help_heading = "Solver"
+    )]
+    pub max_passes: usize,
+    /// At most this many seconds
+    #[arg(long, value_name = "SECONDS", help_heading = "Solver")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<f64>,
+    /// Threads, 0 for one per core; the answer does not depend on it
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "COUNT",
+        help_heading = "Solver"
+    )]
+    pub threads: usize,
+    /// The seed of every random choice
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "NUMBER",
+        help_heading = "Solver"
+    )]
+    pub seed: u64,
+    /// GiB that kernel matrices may take
+    #[arg(
+        long,
+        default_value_t = 8.0,
+        value_name = "GIB",
+        help_heading = "Solver"
+    )]
+    pub memory_limit: f64,
+
+    /// Hold back this share of the rows and score on it
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "test",
+        help_heading = "Scores"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_fraction: Option<f64>,
+    /// Score on this table
+    #[arg(long, value_name = "FILE", help_heading = "Scores")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<PathBuf>,
+    /// Also say what the uniform average and the best single kernel reach
+    #[arg(long, help_heading = "Scores")]
+    pub baselines: bool,
+
+    /// Where to save the model
+    #[arg(long, short, value_name = "MODEL", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Also write the report as an HTML page
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<PathBuf>,
+    /// Show every pass on standard error
+    #[arg(long, short, help_heading = "Output")]
+    #[serde(skip)]
+    pub verbose: bool,
+    /// Show no progress
+    #[arg(long, help_heading = "Output")]
+    #[serde(skip)]
+    pub quiet: bool,
+    /// Read settings from a TOML file with the same names; flags win
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Print the settings in force as TOML and stop
+    #[arg(long, help_heading = "Output")]
+    #[serde(skip)]
+    pub print_config: bool,
+}
+
+/// Arguments of `predict`.
+#[derive(Debug, Clone, Args)]
+pub struct PredictArgs {
+    /// The model
+    pub model: PathBuf,
+    /// The new rows (`-` for standard input)
+    pub data: PathBuf,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub table: TableArgs,
+    /// A kernel matrix new × training rows for a precomputed kernel, NAME=FILE (repeatable)
+    #[arg(long, value_name = "NAME=FILE")]
+    pub cross: Vec<String>,
+    /// Predict for tasks that the model never saw, from the common part of the weights
+    #[arg(long)]
+    pub new_tasks: bool,
+    /// Also print decision values
+    #[arg(long)]
+    pub decision: bool,
+    /// Where to write the predictions (default: standard output)
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object instead of CSV
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `evaluate`.
+#[derive(Debug, Clone, Args)]
+pub struct EvaluateArgs {
+    /// The model
+    pub model: PathBuf,
+    /// Rows with their targets (`-` for standard input)
+    pub data: PathBuf,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub table: TableArgs,
+    /// A kernel matrix new × training rows for a precomputed kernel, NAME=FILE (repeatable)
+    #[arg(long, value_name = "NAME=FILE")]
+    pub cross: Vec<String>,
+    /// Also score tasks that the model never saw, from the common part of the weights
+    #[arg(long)]
+    pub new_tasks: bool,
+    /// The target value of inliers, for one-class models
+    #[arg(long, value_name = "VALUE", default_value = "1")]
+    pub inlier: String,
+    /// The column with the targets, where it is not called as in training
+    #[arg(long, value_name = "COLUMN")]
+    pub target: Option<String>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Clone, Args)]
+pub struct InspectArgs {
+    /// The model
+    pub model: PathBuf,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// The model
+    pub model: PathBuf,
+    /// The page to write
+    #[arg(long, short, default_value = "report.html", value_name = "FILE")]
+    pub output: PathBuf,
+}

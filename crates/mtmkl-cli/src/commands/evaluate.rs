@@ -1,0 +1,45 @@
+//! `mtmkl evaluate`: a model's scores on rows with known targets.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::Outcome;
+use super::fit::read_table;
+use super::predict::Loaded;
+use crate::args::EvaluateArgs;
+use crate::frame::Goal;
+use crate::output;
+use crate::score::score;
+
+/// `mtmkl evaluate`
+///
+/// # Errors
+/// When the model or the rows cannot be used.
+pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
+    let mut loaded = Loaded::new(&args.model)?;
+    if let Some(target) = &args.target {
+        loaded.frame.target = Some(target.clone());
+    }
+    let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
+    let table = read_table(&args.data, &args.table, &text)?;
+    let raw = loaded.frame.rows(&table, true, None)?;
+    let values = loaded.frame.scaled(&raw, &table)?;
+    let predictions =
+        loaded.predict(&raw, &values, &Loaded::cross(&args.cross)?, args.new_tasks)?;
+    let inlier = (loaded.frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
+    let score = score(&loaded.frame.goal, &raw, &predictions, inlier)?;
+    if args.json {
+        let object = json!({
+            "rows": raw.count, "metric": score.metric, "mean": score.mean, "tasks": score.tasks,
+        });
+        output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
+    } else {
+        output::print(&format!(
+            "{} rows of {}\n\n{}",
+            raw.count,
+            table.source,
+            output::scores(&[("learned".to_string(), score)])
+        ))?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,478 @@
+//! `mtmkl fit`: from a table to a model.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use mtmkl::machine::MachineSpec;
+use mtmkl::sharing::SharingSpec;
+use mtmkl::{Model, Prepared, Problem, Run, Stop};
+use serde_json::json;
+
+use super::Outcome;
+use crate::args::{FitArgs, TableArgs};
+use crate::dataset::{Dataset, Grams, split};
+use crate::frame::{Frame, NOTE, Raw};
+use crate::input::{self, Delimiter, Format, Gram, GramOptions, Table, TableOptions};
+use crate::predictor::{CrossGrams, Predictor};
+use crate::progress::Progress;
+use crate::score::{Score, score};
+use crate::{choices, output};
+
+/// Notes that the program keeps in a model beside the frame.
+pub mod notes {
+    /// Rows of the training table in each sample set, for precomputed kernels.
+    pub const TRAINING_ROWS: &str = "training-rows";
+    /// The settings as TOML.
+    pub const SETTINGS: &str = "settings";
+    /// Lines about the data, as a list of pairs.
+    pub const DATA: &str = "data";
+    /// Scores, as printed by `--json`.
+    pub const SCORES: &str = "scores";
+}
+
+/// Reads a table as the flags say.
+///
+/// # Errors
+/// Names the file, the place in it and the way out.
+pub fn read_table(path: &Path, args: &TableArgs, text: &[&str]) -> Result<Table> {
+    let format: Option<Format> = args
+        .format
+        .as_deref()
+        .map(|name| {
+            name.parse()
+                .map_err(|problem: String| anyhow::anyhow!("--format {name}: {problem}"))
+        })
+        .transpose()?;
+    let delimiter: Option<Delimiter> = args
+        .delimiter
+        .as_deref()
+        .map(|name| {
+            name.parse()
+                .map_err(|problem: String| anyhow::anyhow!("--delimiter {name}: {problem}"))
+        })
+        .transpose()?;
+    let options = TableOptions {
+        delimiter,
+        header: !args.no_header,
+        text: text.iter().map(ToString::to_string).collect(),
+        ..TableOptions::default()
+    };
+    let table = input::read_table(path, format, &options)?;
+    for skipped in &table.skipped {
+        output::note(&format!(
+            "note: {}: column `{}` is left out: {}",
+            table.source, skipped.name, skipped.reason
+        ));
+    }
+    Ok(table)
+}
+
+/// Reads the kernel matrices that `precomputed:path=…` kernels name. An archive with several arrays stands for as many kernels.
+fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
+    let mut grams = Grams::new();
+    let mut specs = Vec::new();
+    for spec in &args.kernel {
+        let Some(options) = spec.strip_prefix("precomputed:") else {
+            specs.push(spec.clone());
+            continue;
+        };
+        let path = options
+            .strip_prefix("path=")
+            .or_else(|| options.strip_prefix("name="))
+            .unwrap_or(options);
+        let members = input::read_gram(Path::new(path), None, &GramOptions::default())?;
+        let several = members.len() > 1;
+        for (member, gram) in members {
+            let name = match member {
+                Some(member) if several => format!("{path}/{member}"),
+                _ => path.to_string(),
+            };
+            if gram.rows != table.rows || gram.columns != table.rows {
+                bail!(
+                    "kernel matrix {name} is {} × {}, expected {n} × {n}: one row and one column for each row of {}",
+                    gram.rows,
+                    gram.columns,
+                    table.source,
+                    n = table.rows
+                );
+            }
+            specs.push(format!("precomputed:name={name}"));
+            grams.insert(name, align(gram, args.id.as_deref(), table)?);
+        }
+    }
+    args.kernel = specs;
+    Ok(grams)
+}
+
+/// Brings a matrix with named rows into the order of the table.
+fn align(gram: Gram, id: Option<&str>, table: &Table) -> Result<Gram> {
+    let (Some(names), Some(id)) = (&gram.row_names, id) else {
+        return Ok(gram);
+    };
+    let position: BTreeMap<&str, usize> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| (name.as_str(), i))
+        .collect();
+    let order = table
+        .names(id)?
+        .iter()
+        .map(|name| {
+            position.get(name.as_ref()).copied().with_context(|| {
+                format!(
+                    "the kernel matrix has no row called `{name}`, which column `{id}` of {} names",
+                    table.source
+                )
+            })
+        })
+        .collect::<Result<Vec<usize>>>()?;
+    let values = order
+        .iter()
+        .flat_map(|&i| order.iter().map(move |&j| (i, j)))
+        .map(|(i, j)| gram.values[i * gram.columns + j])
+        .collect();
+    Ok(Gram { values, ..gram })
+}
+
+/// Everything around one fit.
+struct Fit {
+    table: Table,
+    frame: Frame,
+    raw: Raw,
+    values: Vec<f64>,
+    train: Vec<usize>,
+    test: Vec<usize>,
+    dataset_rows: Vec<Vec<usize>>,
+    grams: Grams,
+}
+
+/// A run with the flags' limits.
+fn run_of<'a>(args: &FitArgs, stop: &Stop, progress: &'a mut Progress) -> Result<Run<'a>> {
+    let time_limit = match args.time_limit {
+        Some(seconds) if seconds >= 0.0 && seconds.is_finite() => {
+            Some(Duration::from_secs_f64(seconds))
+        }
+        Some(seconds) => bail!("--time-limit is {seconds}, expected a number of seconds ≥ 0"),
+        None => None,
+    };
+    if !(args.memory_limit > 0.0) {
+        bail!(
+            "--memory-limit is {}, expected a number of GiB > 0",
+            args.memory_limit
+        );
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bytes; a float's range saturates"
+    )]
+    let memory_limit = (args.memory_limit * f64::from(1 << 30)) as u64;
+    Ok(Run {
+        tolerance: args.tol,
+        max_passes: args.max_passes,
+        time_limit,
+        threads: args.threads,
+        seed: args.seed,
+        memory_limit,
+        stop: stop.clone(),
+        observer: Some(progress),
+    })
+}
+
+/// A stop that Ctrl-C requests.
+fn interruptible() -> Stop {
+    let stop = Stop::never();
+    let handle = stop.clone();
+    // A second handler in one process cannot be set; then Ctrl-C ends the program as usual.
+    let _ = ctrlc::set_handler(move || handle.request());
+    stop
+}
+
+/// `mtmkl fit`
+///
+/// # Errors
+/// When the input cannot be used or the model cannot be written.
+pub fn run(args: &FitArgs) -> Result<Outcome> {
+    let mut args = args.clone();
+    if args.print_config {
+        output::print(&toml::to_string(&args)?)?;
+        return Ok(Outcome::Done);
+    }
+    let data = args
+        .data
+        .clone()
+        .context("which table? Give its path: mtmkl fit DATA --target COLUMN")?;
+    let stop = interruptible();
+    let text: Vec<&str> = [&args.task, &args.id]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let table = read_table(&data, &args.table, &text)?;
+    let grams = read_grams(&mut args, &table)?;
+    let mut frame = Frame::new(&table, &args)?;
+    if !grams.is_empty()
+        && args
+            .kernel
+            .iter()
+            .all(|spec| spec.starts_with("precomputed:"))
+    {
+        frame.features.clear();
+    }
+    let raw = frame.rows(&table, true, args.sample_weight.as_deref())?;
+    let (train, test) = match args.test_fraction {
+        Some(share) => split(&frame, &raw, share, args.seed)?,
+        None => ((0..raw.count).collect(), Vec::new()),
+    };
+    frame.learn(&raw, &train, args.missing, args.scale);
+    let values = frame.scaled(&raw, &table)?;
+    let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
+    let spec = choices::problem(&args, dataset.tasks.len())?;
+    let problem = Problem::new(spec, dataset.samples, dataset.tasks)?;
+    let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
+    let mut run = run_of(&args, &stop, &mut progress)?;
+    let prepared = problem.prepare(&run)?;
+    let mut model = prepared.fit(&mut run)?;
+    drop(run);
+    let fit = Fit {
+        table,
+        frame,
+        raw,
+        values,
+        train,
+        test,
+        dataset_rows: dataset.rows,
+        grams,
+    };
+    let scores = fit.scores(&args, &model, &prepared, &stop)?;
+    progress.finish();
+    fit.keep_notes(&args, &mut model, &scores)?;
+    if let Some(path) = &args.output {
+        model.save(path)?;
+    }
+    if let Some(path) = &args.report {
+        super::report::write(&model, path)?;
+    }
+    fit.print(&args, &model, &scores)?;
+    Ok(if model.outcome().status.is_converged() {
+        Outcome::Done
+    } else {
+        Outcome::NotConverged
+    })
+}
+
+/// Scores of the model and its baselines, on rows that were held out or, without such, on the training rows.
+struct Scores {
+    split: String,
+    methods: Vec<(String, Score)>,
+}
+
+impl Fit {
+    /// The rows to score on, with their scaled values and the kernel matrices' part.
+    fn test_rows(&self, args: &FitArgs) -> Result<(Raw, Vec<f64>, CrossGrams, String)> {
+        if let Some(path) = &args.test {
+            if !self.grams.is_empty() {
+                bail!(
+                    "--test cannot be used with precomputed kernels; use --test-fraction, or mtmkl evaluate --cross"
+                );
+            }
+            let text: Vec<&str> = self.frame.task.iter().map(String::as_str).collect();
+            let table = read_table(path, &args.table, &text)?;
+            let raw = self.frame.rows(&table, true, None)?;
+            let values = self.frame.scaled(&raw, &table)?;
+            return Ok((
+                raw,
+                values,
+                CrossGrams::new(),
+                format!("{} rows of {}", table.rows, table.source),
+            ));
+        }
+        let held = !self.test.is_empty();
+        let rows = if held { &self.test } else { &self.train };
+        let raw = self.raw.subset(rows, self.frame.features.len());
+        let d = self.frame.features.len();
+        let values = rows
+            .iter()
+            .flat_map(|&row| &self.values[row * d..(row + 1) * d])
+            .copied()
+            .collect();
+        let cross = self
+            .grams
+            .iter()
+            .map(|(name, gram)| {
+                let n = gram.columns;
+                let part = raw
+                    .positions
+                    .iter()
+                    .flat_map(|&row| &gram.values[row * n..(row + 1) * n])
+                    .copied()
+                    .collect();
+                let own = raw
+                    .positions
+                    .iter()
+                    .map(|&row| gram.values[row * n + row])
+                    .collect();
+                let gram = Gram {
+                    rows: raw.count,
+                    columns: n,
+                    values: part,
+                    row_names: None,
+                };
+                (name.clone(), (gram, Some(own)))
+            })
+            .collect();
+        let split = if held {
+            format!("{} held-out rows of {}", rows.len(), self.raw.count)
+        } else {
+            format!("the {} training rows", rows.len())
+        };
+        Ok((raw, values, cross, split))
+    }
+
+    /// Rows of the training table, per sample set.
+    fn training_rows(&self) -> Vec<Vec<usize>> {
+        self.dataset_rows
+            .iter()
+            .map(|rows| rows.iter().map(|&row| self.raw.positions[row]).collect())
+            .collect()
+    }
+
+    fn scores(
+        &self,
+        args: &FitArgs,
+        model: &Model,
+        prepared: &Prepared<'_>,
+        stop: &Stop,
+    ) -> Result<Scores> {
+        let (raw, values, cross, split) = self.test_rows(args)?;
+        let training_rows = self.training_rows();
+        let judge = |model: &Model| -> Result<Score> {
+            let predictor = Predictor {
+                model,
+                frame: &self.frame,
+                new_tasks: false,
+                training_rows: &training_rows,
+            };
+            score(
+                &self.frame.goal,
+                &raw,
+                &predictor.predict(&raw, &values, &cross)?,
+                None,
+            )
+        };
+        let mut methods = vec![("learned".to_string(), judge(model)?)];
+        if args.baselines {
+            let machine: &MachineSpec = model.machine();
+            let fit_with = |sharing: &SharingSpec| -> Result<Model> {
+                let mut silent = Progress::new(false, true, args.tol);
+                let mut run = run_of(args, stop, &mut silent)?;
+                Ok(prepared.fit_with(machine, sharing, &mut run)?)
+            };
+            methods.push((
+                "uniform".to_string(),
+                judge(&fit_with(&SharingSpec::Uniform)?)?,
+            ));
+            let kernels = model.kernels();
+            let mut best: Option<(String, Score)> = None;
+            for number in 0..kernels.len() {
+                let mut weights = vec![0.0; kernels.len()];
+                weights[number] = 1.0;
+                let score = judge(&fit_with(&SharingSpec::Fixed { weights })?)?;
+                if best
+                    .as_ref()
+                    .is_none_or(|(_, known)| score.mean > known.mean)
+                {
+                    best = Some((format!("best single: {}", kernels[number].name), score));
+                }
+            }
+            methods.extend(best);
+        }
+        Ok(Scores { split, methods })
+    }
+
+    fn keep_notes(&self, args: &FitArgs, model: &mut Model, scores: &Scores) -> Result<()> {
+        let notes = model.notes_mut();
+        notes.insert(NOTE.to_string(), serde_json::to_string(&self.frame)?);
+        notes.insert(notes::SETTINGS.to_string(), toml::to_string(args)?);
+        if !self.grams.is_empty() {
+            notes.insert(
+                notes::TRAINING_ROWS.to_string(),
+                serde_json::to_string(&self.training_rows())?,
+            );
+        }
+        let data = [
+            ("table", self.table.source.clone()),
+            ("rows", self.table.rows.to_string()),
+            ("rows learned from", self.train.len().to_string()),
+            (
+                "columns learned from",
+                self.frame.features.len().to_string(),
+            ),
+            ("target", self.frame.target.clone().unwrap_or_default()),
+            ("task column", self.frame.task.clone().unwrap_or_default()),
+        ];
+        let data: Vec<_> = data
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .collect();
+        notes.insert(notes::DATA.to_string(), serde_json::to_string(&data)?);
+        notes.insert(notes::SCORES.to_string(), scores.json().to_string());
+        Ok(())
+    }
+
+    fn print(&self, args: &FitArgs, model: &Model, scores: &Scores) -> Result<()> {
+        if args.json {
+            let mut object = output::json(model);
+            object["scores"] = scores.json();
+            if args.baselines {
+                object["baselines"] = scores.methods[1..]
+                    .iter()
+                    .map(|(name, score)| json!({ "name": name, "metric": score.metric, "mean": score.mean, "tasks": score.tasks }))
+                    .collect();
+            }
+            return output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?));
+        }
+        let outcome = model.outcome();
+        let mut text = String::new();
+        let shape = model.shape();
+        text += &format!(
+            "{} task{}, {} kernel{}, machine {}, sharing {}\n\n",
+            shape.tasks,
+            if shape.tasks == 1 { "" } else { "s" },
+            shape.kernels,
+            if shape.kernels == 1 { "" } else { "s" },
+            args.machine,
+            model.sharing().name()
+        );
+        text += &output::weights(model);
+        text += &format!("\n{}\n", output::certificate(model));
+        text += &format!(
+            "{} passes, {:.3} s for kernels, {:.3} s to solve\n\n",
+            outcome.trace.len(),
+            outcome.seconds.kernels,
+            outcome.seconds.solve
+        );
+        text += &format!("On {}:\n{}", scores.split, output::scores(&scores.methods));
+        if args.baselines {
+            text += "(the best single kernel is chosen on these rows, with hindsight)\n";
+        }
+        match &args.output {
+            Some(path) => text += &format!("\nModel saved to {}\n", path.display()),
+            None => text += "\nNot saved: -o MODEL keeps the model\n",
+        }
+        output::print(&text)
+    }
+}
+
+impl Scores {
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "split": self.split,
+            "methods": self.methods.iter().map(|(name, score)| json!({
+                "name": name, "metric": score.metric, "mean": score.mean, "tasks": score.tasks,
+            })).collect::<Vec<_>>(),
+        })
+    }
+}

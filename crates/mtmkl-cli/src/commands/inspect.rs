@@ -1,0 +1,59 @@
+//! `mtmkl inspect`: what is in a model.
+
+use anyhow::{Context, Result};
+use mtmkl::Model;
+
+use super::Outcome;
+use super::fit::notes;
+use crate::args::InspectArgs;
+use crate::output;
+
+/// `mtmkl inspect`
+///
+/// # Errors
+/// When the model cannot be read.
+pub fn run(args: &InspectArgs) -> Result<Outcome> {
+    let model = Model::load(&args.model)
+        .with_context(|| format!("cannot load {}", args.model.display()))?;
+    if args.json {
+        let mut object = output::json(&model);
+        if let Some(scores) = model.notes().get(notes::SCORES) {
+            object["scores"] =
+                serde_json::from_str(scores).context("the model's scores cannot be read")?;
+        }
+        output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
+        return Ok(Outcome::Done);
+    }
+    let machine = serde_json::to_string(model.machine())?;
+    let sharing = serde_json::to_string(model.sharing())?;
+    let mut text = format!(
+        "machine  {machine}\nsharing  {sharing}\nkernels  {}",
+        model.kernels().len()
+    );
+    text += if model.normalize() {
+        ", normalised\n\n"
+    } else {
+        ", as they are\n\n"
+    };
+    text += &output::weights(&model);
+    let rows: Vec<Vec<String>> = model
+        .tasks()
+        .iter()
+        .map(|task| {
+            vec![
+                task.name.clone(),
+                task.samples.to_string(),
+                task.support.len().to_string(),
+                format!("{:.6}", task.offset),
+            ]
+        })
+        .collect();
+    let header = ["task", "samples", "support", "offset"].map(String::from);
+    text += &format!(
+        "\n{}\n{}\n",
+        output::table(&header, &rows),
+        output::certificate(&model)
+    );
+    output::print(&text)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,186 @@
+//! `mtmkl predict`: a model and new rows.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use mtmkl::Model;
+use serde_json::json;
+
+use super::Outcome;
+use super::fit::{notes, read_table};
+use crate::args::PredictArgs;
+use crate::frame::{Frame, Raw};
+use crate::input::{self, GramOptions};
+use crate::output;
+use crate::predictor::{CrossGrams, Predictions, Predictor};
+
+/// A model read from a file, with what the program keeps in it.
+pub struct Loaded {
+    /// The model.
+    pub model: Model,
+    /// How tables become numbers.
+    pub frame: Frame,
+    /// Rows of the training table in each sample set, for precomputed kernels.
+    pub training_rows: Vec<Vec<usize>>,
+}
+
+impl Loaded {
+    /// Reads a model file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no model of this program.
+    pub fn new(path: &Path) -> Result<Self> {
+        let model = Model::load(path).with_context(|| format!("cannot load {}", path.display()))?;
+        let frame = Frame::of(&model)?;
+        let training_rows = match model.notes().get(notes::TRAINING_ROWS) {
+            Some(text) => serde_json::from_str(text)
+                .context("the model's list of training rows cannot be read")?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            model,
+            frame,
+            training_rows,
+        })
+    }
+
+    /// Reads the cross matrices, `NAME=FILE` each; an array called `own` in an archive is k(x, x).
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn cross(list: &[String]) -> Result<CrossGrams> {
+        let mut cross = CrossGrams::new();
+        for text in list {
+            let (name, path) = text
+                .split_once('=')
+                .with_context(|| format!("--cross {text}: expected NAME=FILE"))?;
+            let mut values = None;
+            let mut own = None;
+            for (member, gram) in input::read_gram(Path::new(path), None, &GramOptions::default())?
+            {
+                if member.as_deref() == Some("own") {
+                    own = Some(gram.values);
+                } else if values.replace(gram).is_some() {
+                    bail!(
+                        "--cross {text}: the archive has several matrices; save the one that is meant (and `own`)"
+                    );
+                }
+            }
+            let values = values
+                .with_context(|| format!("--cross {text}: there is no matrix in the file"))?;
+            if own.as_ref().is_some_and(|own| own.len() != values.rows) {
+                bail!("--cross {text}: `own` needs one number per row of the matrix");
+            }
+            cross.insert(name.to_string(), (values, own));
+        }
+        Ok(cross)
+    }
+
+    /// Predicts for rows of a table.
+    ///
+    /// # Errors
+    /// When the rows do not fit the model.
+    pub fn predict(
+        &self,
+        raw: &Raw,
+        values: &[f64],
+        cross: &CrossGrams,
+        new_tasks: bool,
+    ) -> Result<Predictions> {
+        for (name, (gram, _)) in cross {
+            if gram.rows != raw.count {
+                bail!(
+                    "kernel matrix `{name}` has {} rows, expected {}: one for each new row",
+                    gram.rows,
+                    raw.count
+                );
+            }
+        }
+        let predictor = Predictor {
+            model: &self.model,
+            frame: &self.frame,
+            new_tasks,
+            training_rows: &self.training_rows,
+        };
+        predictor.predict(raw, values, cross)
+    }
+}
+
+/// `mtmkl predict`
+///
+/// # Errors
+/// When the model or the rows cannot be used.
+pub fn run(args: &PredictArgs) -> Result<Outcome> {
+    let loaded = Loaded::new(&args.model)?;
+    let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
+    let table = read_table(&args.data, &args.table, &text)?;
+    let raw = loaded.frame.rows(&table, false, None)?;
+    let values = loaded.frame.scaled(&raw, &table)?;
+    let predictions =
+        loaded.predict(&raw, &values, &Loaded::cross(&args.cross)?, args.new_tasks)?;
+    let text = if args.json {
+        let rows: Vec<serde_json::Value> = (0..raw.count)
+            .map(|row| {
+                let mut object =
+                    json!({ "row": raw.positions[row] + 1, "prediction": predictions.labels[row] });
+                if let Some(tasks) = &raw.task {
+                    object["task"] = json!(tasks[row]);
+                }
+                if args.decision {
+                    object["decision"] = json!(predictions.decisions[row]);
+                }
+                object
+            })
+            .collect();
+        let object = json!({ "predictions": rows, "decisions": predictions.names });
+        format!("{}\n", serde_json::to_string_pretty(&object)?)
+    } else {
+        csv(args, &raw, &predictions)
+    };
+    match &args.output {
+        Some(path) => mtmkl::model::write_whole(path, text.as_bytes())?,
+        None => output::print(&text)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// `row,task,prediction,decision…`: rows are counted from 1, as in the table read.
+fn csv(args: &PredictArgs, raw: &Raw, predictions: &Predictions) -> String {
+    let quoted = |cell: &str| {
+        if cell.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.to_string()
+        }
+    };
+    let mut text = String::from("row");
+    if raw.task.is_some() {
+        text += ",task";
+    }
+    text += ",prediction";
+    if args.decision {
+        for name in &predictions.names {
+            let name = if name == "decision" {
+                name.clone()
+            } else {
+                format!("decision {name}")
+            };
+            text += &format!(",{}", quoted(&name));
+        }
+    }
+    text.push('\n');
+    for row in 0..raw.count {
+        text += &(raw.positions[row] + 1).to_string();
+        if let Some(tasks) = &raw.task {
+            text += &format!(",{}", quoted(&tasks[row]));
+        }
+        text += &format!(",{}", quoted(&predictions.labels[row]));
+        if args.decision {
+            for value in &predictions.decisions[row] {
+                text += &format!(",{value}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,210 @@
+//! `mtmkl report`: a model as one HTML page.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use mtmkl::{Model, Status};
+use mtmkl_report::{PassEntry, Picture, Report, ScoreRow, Scores, TaskEntry};
+
+use super::Outcome;
+use super::fit::notes;
+use crate::args::ReportArgs;
+use crate::output;
+
+/// `mtmkl report`
+///
+/// # Errors
+/// When the model cannot be read or the page not written.
+pub fn run(args: &ReportArgs) -> Result<Outcome> {
+    let model = Model::load(&args.model)
+        .with_context(|| format!("cannot load {}", args.model.display()))?;
+    write(&model, &args.output)?;
+    output::note(&format!("Report written to {}", args.output.display()));
+    Ok(Outcome::Done)
+}
+
+/// Writes the page of a model.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(model: &Model, path: &Path) -> Result<()> {
+    let report = report(model)?;
+    Ok(mtmkl::model::write_whole(
+        path,
+        mtmkl_report::html(&report).as_bytes(),
+    )?)
+}
+
+/// Everything the page shows, from the model and the notes the program keeps in it.
+///
+/// # Errors
+/// When a note cannot be read.
+pub fn report(model: &Model) -> Result<Report> {
+    let outcome = model.outcome();
+    let grid = |grid: &mtmkl::grid::Grid| -> Vec<Vec<f64>> {
+        grid.iter_rows().map(<[f64]>::to_vec).collect()
+    };
+    let text = |value: serde_json::Result<String>| value.map(|text| plain(&text));
+    let settings: toml::Table = match model.notes().get(notes::SETTINGS) {
+        Some(note) => note
+            .parse()
+            .context("the model's settings cannot be read")?,
+        None => toml::Table::new(),
+    };
+    let data: Vec<(String, String)> = match model.notes().get(notes::DATA) {
+        Some(note) => {
+            serde_json::from_str(note).context("the model's data summary cannot be read")?
+        }
+        None => Vec::new(),
+    };
+    let status = match outcome.status {
+        // A run with an indefinite kernel proves nothing, however it ended: the bound that matters is the upper one.
+        Status::ConvergedUncertified => "converged-uncertified".to_string(),
+        other => other.name().to_string(),
+    };
+    let find = |name: &str| {
+        data.iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.clone())
+    };
+    Ok(Report {
+        title: find("table").map_or("mtmkl model".to_string(), |table| format!("mtmkl: {table}")),
+        subtitle: find("target").map(|target| format!("predicting {target}")),
+        kernels: model
+            .kernels()
+            .iter()
+            .map(|view| view.name.clone())
+            .collect(),
+        tasks: model
+            .tasks()
+            .iter()
+            .map(|task| TaskEntry {
+                name: task.name.clone(),
+                samples: task.samples,
+                support: task.support.len(),
+            })
+            .collect(),
+        weights: grid(model.weights()),
+        common: model.common().map(|common| common.row(0).to_vec()),
+        specific: model.specific().map(grid),
+        machine: text(serde_json::to_string(model.machine()))?,
+        sharing: text(serde_json::to_string(model.sharing()))?,
+        solver: settings
+            .get("solver")
+            .and_then(toml::Value::as_str)
+            .unwrap_or("newton")
+            .to_string(),
+        status,
+        objective: outcome.objective,
+        bound: outcome.bound,
+        gap: outcome.gap,
+        tolerance: settings.get("tol").and_then(toml::Value::as_float),
+        passes: outcome
+            .trace
+            .iter()
+            .map(|pass| PassEntry {
+                number: pass.number,
+                objective: pass.objective,
+                bound: pass.bound,
+                gap: pass.gap,
+                step: pass.step,
+                inner_iterations: pass.inner_iterations,
+                seconds: pass.seconds,
+            })
+            .collect(),
+        scores: scores(model)?,
+        settings: settings
+            .iter()
+            .map(|(key, value)| (key.clone(), setting(value)))
+            .collect(),
+        data,
+        pictures: pictures(model)?,
+        seconds: vec![
+            ("kernels".to_string(), outcome.seconds.kernels),
+            ("solve".to_string(), outcome.seconds.solve),
+            (
+                "total".to_string(),
+                outcome.seconds.kernels + outcome.seconds.solve,
+            ),
+        ],
+        version: env!("CARGO_PKG_VERSION").to_string(),
+    })
+}
+
+/// `{"name":"pscs","p":2.0,"q":1.0}` → `pscs, p 2, q 1`
+fn plain(json: &str) -> String {
+    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(json) else {
+        return json.to_string();
+    };
+    let mut parts = Vec::new();
+    if let Some(name) = object.get("name").and_then(serde_json::Value::as_str) {
+        parts.push(name.to_string());
+    }
+    for (key, value) in object.iter().filter(|(key, _)| *key != "name") {
+        let value = match value.as_f64() {
+            Some(number) => number.to_string(),
+            None => value.to_string(),
+        };
+        parts.push(format!("{key} {value}"));
+    }
+    parts.join(", ")
+}
+
+fn setting(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(values) => values.iter().map(setting).collect::<Vec<_>>().join("  "),
+        other => other.to_string(),
+    }
+}
+
+fn scores(model: &Model) -> Result<Option<Scores>> {
+    let Some(note) = model.notes().get(notes::SCORES) else {
+        return Ok(None);
+    };
+    let value: serde_json::Value =
+        serde_json::from_str(note).context("the model's scores cannot be read")?;
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_string();
+    let number = |value: &serde_json::Value| value.as_f64().unwrap_or(f64::NAN);
+    let Some(methods) = value["methods"].as_array() else {
+        return Ok(None);
+    };
+    let metric = methods
+        .first()
+        .map_or(String::new(), |method| text(&method["metric"]));
+    let rows = methods
+        .iter()
+        .map(|method| ScoreRow {
+            method: match text(&method["name"]).as_str() {
+                "learned" => "learned weights".to_string(),
+                "uniform" => "uniform average".to_string(),
+                other => other.replace("best single: ", "best single kernel, in hindsight: "),
+            },
+            per_task: method["tasks"].as_array().map_or(Vec::new(), |tasks| {
+                tasks.iter().map(|task| number(&task["score"])).collect()
+            }),
+            mean: number(&method["mean"]),
+        })
+        .collect();
+    Ok(Some(Scores {
+        metric,
+        higher_is_better: true,
+        split: text(&value["split"]),
+        rows,
+    }))
+}
+
+/// The note under which pictures are kept: a list of (title, alternative text, SVG).
+pub const PICTURES: &str = "pictures";
+
+fn pictures(model: &Model) -> Result<Vec<Picture>> {
+    let Some(note) = model.notes().get(PICTURES) else {
+        return Ok(Vec::new());
+    };
+    let list: Vec<(String, String, String)> =
+        serde_json::from_str(note).context("the model's pictures cannot be read")?;
+    Ok(list
+        .into_iter()
+        .map(|(title, alt, svg)| Picture { title, svg, alt })
+        .collect())
+}

@@ -1,0 +1,238 @@
+//! From rows to the core's sample sets and tasks.
+//!
+//! With a task column each task has samples of its own, and so Gram matrices of its own; several classes become tasks over one
+//! shared set.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use mtmkl::{GivenGram, Samples, Targets, Task};
+
+use crate::args::Multiclass;
+use crate::frame::{Frame, Goal, Raw};
+use crate::input::Gram;
+
+/// Kernel matrices by name, each square over all rows of the table.
+pub type Grams = BTreeMap<String, Gram>;
+
+/// Samples and tasks for the core, and which rows of the raw data they are made of.
+#[derive(Debug)]
+pub struct Dataset {
+    /// The sample sets.
+    pub samples: Vec<Samples>,
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// For each sample set, its rows in the raw data.
+    pub rows: Vec<Vec<usize>>,
+}
+
+/// The task names of one-vs-one: `a-b`, where +1 is `b`.
+pub fn pair_name(first: &str, second: &str) -> String {
+    format!("{first}-{second}")
+}
+
+/// All pairs of classes, in order.
+pub fn pairs(classes: &[String]) -> Vec<(usize, usize)> {
+    (0..classes.len())
+        .flat_map(|first| (first + 1..classes.len()).map(move |second| (first, second)))
+        .collect()
+}
+
+impl Dataset {
+    /// Samples and tasks from these rows. `values` are all rows, scaled.
+    ///
+    /// # Errors
+    /// When the core refuses them.
+    pub fn new(
+        frame: &Frame,
+        raw: &Raw,
+        values: &[f64],
+        chosen: &[usize],
+        grams: &Grams,
+    ) -> Result<Self> {
+        // Each sample set: a name (of its task) and its rows.
+        let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+        match &raw.task {
+            Some(tasks) => {
+                let mut by_task: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+                for &row in chosen {
+                    by_task.entry(&tasks[row]).or_default().push(row);
+                }
+                let mut names: Vec<(&str, Vec<usize>)> = by_task.into_iter().collect();
+                // Numbered tasks in the order of their numbers.
+                names.sort_by(|a, b| match (a.0.parse::<f64>(), b.0.parse::<f64>()) {
+                    (Ok(a), Ok(b)) => a.total_cmp(&b),
+                    _ => a.0.cmp(b.0),
+                });
+                groups.extend(
+                    names
+                        .into_iter()
+                        .map(|(name, rows)| (name.to_string(), rows)),
+                );
+            }
+            None => groups.push((
+                frame.target.clone().unwrap_or_else(|| "all".to_string()),
+                chosen.to_vec(),
+            )),
+        }
+        let d = frame.features.len();
+        let mut samples = Vec::new();
+        for (_, rows) in &groups {
+            let own: Vec<f64> = rows
+                .iter()
+                .flat_map(|&row| &values[row * d..(row + 1) * d])
+                .copied()
+                .collect();
+            let given = grams
+                .iter()
+                .map(|(name, gram)| sub_gram(name, gram, raw, rows))
+                .collect::<Vec<_>>();
+            samples.push(if d == 0 {
+                Samples::from_grams(rows.len(), given)?
+            } else {
+                given.into_iter().try_fold(
+                    Samples::with_columns(own, rows.len(), frame.columns())?,
+                    Samples::with_gram,
+                )?
+            });
+        }
+        let mut tasks = Vec::new();
+        for (set, (name, rows)) in groups.iter().enumerate() {
+            let mut made = Self::tasks_of(frame, raw, name, rows)?;
+            for task in &mut made {
+                task.samples = set;
+                if let Some(weights) = &raw.weights {
+                    let at = |i: usize| rows[task.rows.as_ref().map_or(i, |own| own[i])];
+                    let count = task.rows.as_ref().map_or(rows.len(), Vec::len);
+                    task.weights = Some((0..count).map(|i| weights[at(i)]).collect());
+                }
+            }
+            tasks.extend(made);
+        }
+        Ok(Self {
+            samples,
+            tasks,
+            rows: groups.into_iter().map(|(_, rows)| rows).collect(),
+        })
+    }
+
+    fn tasks_of(frame: &Frame, raw: &Raw, name: &str, rows: &[usize]) -> Result<Vec<Task>> {
+        let text = || raw.target.as_ref().context("the target column is needed");
+        let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
+        Ok(match &frame.goal {
+            Goal::OneClass => vec![Task::new(name, Targets::Unlabelled)],
+            Goal::Regression => {
+                let numbers = raw
+                    .numbers
+                    .as_ref()
+                    .context("the target column is needed")?;
+                vec![Task::new(
+                    name,
+                    Targets::Values(rows.iter().map(|&row| numbers[row]).collect()),
+                )]
+            }
+            Goal::Binary { classes } => {
+                let target = text()?;
+                let labels = rows
+                    .iter()
+                    .map(|&row| sign(target[row] == classes[1]))
+                    .collect();
+                vec![Task::new(name, Targets::Labels(labels))]
+            }
+            Goal::Multiclass {
+                classes,
+                scheme: Multiclass::Ova,
+            } => {
+                let target = text()?;
+                classes
+                    .iter()
+                    .map(|class| {
+                        let labels = rows
+                            .iter()
+                            .map(|&row| sign(target[row] == *class))
+                            .collect();
+                        Task::new(class.clone(), Targets::Labels(labels))
+                    })
+                    .collect()
+            }
+            Goal::Multiclass {
+                classes,
+                scheme: Multiclass::Ovo,
+            } => {
+                let target = text()?;
+                pairs(classes)
+                    .into_iter()
+                    .map(|(first, second)| {
+                        let (first, second) = (&classes[first], &classes[second]);
+                        let own: Vec<usize> = (0..rows.len())
+                            .filter(|&i| target[rows[i]] == *first || target[rows[i]] == *second)
+                            .collect();
+                        let labels = own
+                            .iter()
+                            .map(|&i| sign(target[rows[i]] == *second))
+                            .collect();
+                        Task::new(pair_name(first, second), Targets::Labels(labels)).with_rows(own)
+                    })
+                    .collect()
+            }
+        })
+    }
+}
+
+/// The part of a kernel matrix that belongs to these rows.
+fn sub_gram(name: &str, gram: &Gram, raw: &Raw, rows: &[usize]) -> GivenGram {
+    let at = |row: usize| raw.positions[row];
+    let values: Vec<f64> = rows
+        .iter()
+        .flat_map(|&i| rows.iter().map(move |&j| (i, j)))
+        .map(|(i, j)| gram.values[at(i) * gram.columns + at(j)])
+        .collect();
+    GivenGram {
+        name: name.to_string(),
+        values: values.into(),
+    }
+}
+
+/// Splits rows into training and held-out ones: within each task and class the same share, at least one row on either side where
+/// there are two.
+///
+/// # Errors
+/// When the share is not between 0 and 1.
+pub fn split(frame: &Frame, raw: &Raw, share: f64, seed: u64) -> Result<(Vec<usize>, Vec<usize>)> {
+    if !(share > 0.0 && share < 1.0) {
+        bail!("--test-fraction is {share}, expected a number between 0 and 1");
+    }
+    let classes = matches!(frame.goal, Goal::Binary { .. } | Goal::Multiclass { .. });
+    let mut strata: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    for row in 0..raw.count {
+        let task = raw
+            .task
+            .as_ref()
+            .map_or(String::new(), |tasks| tasks[row].clone());
+        let class = raw
+            .target
+            .as_ref()
+            .filter(|_| classes)
+            .map_or(String::new(), |target| target[row].clone());
+        strata.entry((task, class)).or_default().push(row);
+    }
+    let mut random = mtmkl::random::Random::new(seed);
+    let (mut train, mut test) = (Vec::new(), Vec::new());
+    for mut rows in strata.into_values() {
+        for i in (1..rows.len()).rev() {
+            rows.swap(i, random.below(i + 1));
+        }
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a row count"
+        )]
+        let held = ((rows.len() as f64 * share).round() as usize).min(rows.len().saturating_sub(1));
+        let held = if held == 0 && rows.len() > 1 { 1 } else { held };
+        test.extend(rows.drain(..held));
+        train.extend(rows);
+    }
+    train.sort_unstable();
+    test.sort_unstable();
+    Ok((train, test))
+}

@@ -1,0 +1,433 @@
+//! How a table becomes numbers: which columns, which classes, what fills a gap, which scale. Learned on the training rows, kept
+//! in the model, applied to every later table, whose columns may come in another order.
+
+use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::kernel::{KernelView, parse_kernel};
+use serde::{Deserialize, Serialize};
+
+use crate::args::{FitArgs, Missing, Multiclass, Scaling};
+use crate::input::{Table, Values};
+
+/// The key under which a frame is kept in a model's notes.
+pub const NOTE: &str = "frame";
+
+/// One column as kernels see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Feature {
+    /// The name, as kernels' `@columns` refer to it.
+    pub name: String,
+    /// The table's column it comes from.
+    pub column: String,
+    /// The value that it is the indicator of, for a one-hot column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// What fills a missing cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<f64>,
+    /// value ← (value − offset) · factor
+    pub offset: f64,
+    /// value ← (value − offset) · factor
+    pub factor: f64,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// One of two classes: the first is −1, the second +1.
+    Binary {
+        /// In sorted order.
+        classes: Vec<String>,
+    },
+    /// One of several classes, by tasks over shared samples.
+    Multiclass {
+        /// In sorted order.
+        classes: Vec<String>,
+        /// One task per class or per pair.
+        scheme: Multiclass,
+    },
+    /// A number.
+    Regression,
+    /// Inside or outside.
+    OneClass,
+}
+
+/// How a table becomes numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The columns kernels see, in order.
+    pub features: Vec<Feature>,
+    /// The column that is predicted.
+    pub target: Option<String>,
+    /// The column that names tasks.
+    pub task: Option<String>,
+    /// What is predicted.
+    pub goal: Goal,
+    /// Whether rows with missing cells are left out.
+    pub drop_missing: bool,
+}
+
+/// The rows of a table as numbers, before scaling.
+#[derive(Debug, Clone)]
+pub struct Raw {
+    /// n × d values, NaN where missing (and filled at scaling).
+    pub values: Vec<f64>,
+    /// n.
+    pub count: usize,
+    /// The position in the table of each row: rows may have been dropped.
+    pub positions: Vec<usize>,
+    /// The target as text, where there is one.
+    pub target: Option<Vec<String>>,
+    /// The target as numbers, for regression.
+    pub numbers: Option<Vec<f64>>,
+    /// The task's name, where there is a task column.
+    pub task: Option<Vec<String>>,
+    /// Sample weights.
+    pub weights: Option<Vec<f64>>,
+}
+
+impl Raw {
+    /// Some of the rows; `columns` is d.
+    #[must_use]
+    pub fn subset(&self, rows: &[usize], columns: usize) -> Self {
+        let texts = |all: &Option<Vec<String>>| {
+            all.as_ref()
+                .map(|all| rows.iter().map(|&row| all[row].clone()).collect())
+        };
+        let numbers = |all: &Option<Vec<f64>>| {
+            all.as_ref()
+                .map(|all| rows.iter().map(|&row| all[row]).collect())
+        };
+        Self {
+            values: rows
+                .iter()
+                .flat_map(|&row| &self.values[row * columns..(row + 1) * columns])
+                .copied()
+                .collect(),
+            count: rows.len(),
+            positions: rows.iter().map(|&row| self.positions[row]).collect(),
+            target: texts(&self.target),
+            numbers: numbers(&self.numbers),
+            task: texts(&self.task),
+            weights: numbers(&self.weights),
+        }
+    }
+}
+
+impl Frame {
+    /// The frame for a table to learn from; scales are learned later, on the training rows.
+    ///
+    /// # Errors
+    /// Names the column, and the option that would help.
+    pub fn new(table: &Table, args: &FitArgs) -> Result<Self> {
+        let one_class = matches!(args.machine.as_str(), "svdd" | "ocsvm");
+        let special: Vec<&String> = [&args.target, &args.task, &args.sample_weight, &args.id]
+            .into_iter()
+            .flatten()
+            .chain(&args.ignore)
+            .collect();
+        for name in special.iter().copied().chain(&args.one_hot) {
+            table.column(name)?;
+        }
+        if args.target.is_none() && !one_class {
+            let names: Vec<&str> = table
+                .columns()
+                .iter()
+                .rev()
+                .take(3)
+                .map(|column| column.name.as_str())
+                .collect();
+            bail!(
+                "--target COLUMN is needed: which column of {} is to be predicted? Its last columns are {}",
+                table.source,
+                names
+                    .iter()
+                    .rev()
+                    .map(|name| format!("`{name}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            );
+        }
+        let available: Vec<String> = table
+            .columns()
+            .iter()
+            .map(|column| column.name.clone())
+            .filter(|name| !special.contains(&name))
+            .collect();
+        let chosen: Vec<String> = match &args.features {
+            None => available,
+            Some(text) => {
+                // The grammar of a kernel's columns, and its errors.
+                let view: KernelView = parse_kernel(&format!("linear@{text}"))?;
+                let positions = view.columns.resolve(&available)?.unwrap_or_default();
+                positions
+                    .into_iter()
+                    .map(|position| available[position].clone())
+                    .collect()
+            }
+        };
+        let mut features = Vec::new();
+        for name in &chosen {
+            if args.one_hot.contains(name) {
+                let mut categories = texts(table, name)?;
+                categories.sort();
+                categories.dedup();
+                features.extend(categories.into_iter().map(|category| Feature {
+                    name: format!("{name}={category}"),
+                    column: name.clone(),
+                    category: Some(category),
+                    fill: None,
+                    offset: 0.0,
+                    factor: 1.0,
+                }));
+                continue;
+            }
+            if args.missing == Missing::Error {
+                table.numeric(name)?;
+            } else {
+                table.numeric_or_missing(name)?;
+            }
+            features.push(Feature {
+                name: name.clone(),
+                column: name.clone(),
+                category: None,
+                fill: None,
+                offset: 0.0,
+                factor: 1.0,
+            });
+        }
+        let goal = match args.machine.as_str() {
+            "svdd" | "ocsvm" => Goal::OneClass,
+            "svr" | "krr" => Goal::Regression,
+            _ => Self::classes(table, args)?,
+        };
+        Ok(Self {
+            features,
+            target: args.target.clone(),
+            task: args.task.clone(),
+            goal,
+            drop_missing: args.missing == Missing::Drop,
+        })
+    }
+
+    fn classes(table: &Table, args: &FitArgs) -> Result<Goal> {
+        let target = args
+            .target
+            .as_deref()
+            .context("--target COLUMN is needed")?;
+        let missing = &table.column(target)?.missing;
+        let names = texts(table, target)?;
+        let mut classes: Vec<String> = (0..names.len())
+            .filter(|row| missing.binary_search(row).is_err())
+            .map(|row| names[row].clone())
+            .collect();
+        classes.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => a.total_cmp(&b),
+            _ => a.cmp(b),
+        });
+        classes.dedup();
+        match classes.len() {
+            0 | 1 => bail!(
+                "{}: the target `{target}` has one value only, {}; there is nothing to tell apart",
+                table.source,
+                classes
+                    .first()
+                    .map_or("none".to_string(), |class| format!("`{class}`"))
+            ),
+            2 => Ok(Goal::Binary { classes }),
+            count if args.task.is_some() => bail!(
+                "{}: the target `{target}` has {count} values ({}, …), but with a task column each task must be a choice between the \
+                 same two; leave --task out to make one task per class",
+                table.source,
+                classes[..3].join(", ")
+            ),
+            count
+                if 2 * count > table.rows
+                    && classes.iter().all(|class| class.parse::<f64>().is_ok()) =>
+            {
+                bail!(
+                    "{}: the target `{target}` has {count} different numbers in {} rows: for regression say --machine krr or --machine svr",
+                    table.source,
+                    table.rows
+                )
+            }
+            _ => Ok(Goal::Multiclass {
+                classes,
+                scheme: args.multiclass,
+            }),
+        }
+    }
+
+    /// The columns' names as kernels see them.
+    pub fn columns(&self) -> Vec<String> {
+        self.features
+            .iter()
+            .map(|feature| feature.name.clone())
+            .collect()
+    }
+
+    /// A table's rows as numbers; columns are found by name.
+    ///
+    /// # Errors
+    /// When a column is not there, has text, or has missing cells that nothing fills.
+    pub fn rows(&self, table: &Table, with_target: bool, weight: Option<&str>) -> Result<Raw> {
+        let mut dropped = vec![false; table.rows];
+        let mut drop_rows = |rows: &[usize]| rows.iter().for_each(|&row| dropped[row] = true);
+        if let Some(target) = self.target.as_deref().filter(|_| with_target) {
+            let missing = &table.column(target)?.missing;
+            if !missing.is_empty() && !self.drop_missing {
+                bail!(
+                    "{}: {} of {} rows have no value in the target `{target}`, the first at {}; --missing drop leaves them out",
+                    table.source,
+                    missing.len(),
+                    table.rows,
+                    table.place(missing[0])
+                );
+            }
+            drop_rows(missing);
+        }
+        let mut columns: Vec<Vec<f64>> = Vec::with_capacity(self.features.len());
+        for feature in &self.features {
+            columns.push(match &feature.category {
+                Some(category) => texts(table, &feature.column)?
+                    .iter()
+                    .map(|value| f64::from(u8::from(value == category)))
+                    .collect(),
+                // Gaps stay gaps until the means are known.
+                None => {
+                    let (numbers, missing) = table.numeric_or_missing(&feature.column)?;
+                    let mut numbers = numbers.to_vec();
+                    missing.iter().for_each(|&row| numbers[row] = f64::NAN);
+                    if self.drop_missing {
+                        drop_rows(missing);
+                    }
+                    numbers
+                }
+            });
+        }
+        let positions: Vec<usize> = (0..table.rows).filter(|&row| !dropped[row]).collect();
+        if positions.is_empty() {
+            bail!("{}: no rows are left", table.source);
+        }
+        let text = |name: &str| -> Result<Vec<String>> {
+            let names = texts(table, name)?;
+            Ok(positions.iter().map(|&row| names[row].clone()).collect())
+        };
+        let target = match self.target.as_deref().filter(|_| with_target) {
+            Some(name) => Some(text(name)?),
+            None => None,
+        };
+        let numbers = match self
+            .target
+            .as_deref()
+            .filter(|_| with_target && self.goal == Goal::Regression)
+        {
+            Some(name) => {
+                let (numbers, _) = table.numeric_or_missing(name)?;
+                Some(positions.iter().map(|&row| numbers[row]).collect())
+            }
+            None => None,
+        };
+        let weights = match weight {
+            Some(name) => {
+                let numbers = table.numeric(name)?;
+                Some(positions.iter().map(|&row| numbers[row]).collect())
+            }
+            None => None,
+        };
+        Ok(Raw {
+            values: positions
+                .iter()
+                .flat_map(|&row| columns.iter().map(move |column| column[row]))
+                .collect(),
+            count: positions.len(),
+            task: self.task.as_deref().map(text).transpose()?,
+            target,
+            numbers,
+            weights,
+            positions,
+        })
+    }
+
+    /// Learns means and scales on these rows.
+    pub fn learn(&mut self, raw: &Raw, rows: &[usize], missing: Missing, scaling: Scaling) {
+        let d = self.features.len();
+        for (column, feature) in self.features.iter_mut().enumerate() {
+            let present: Vec<f64> = rows
+                .iter()
+                .map(|&row| raw.values[row * d + column])
+                .filter(|value| !value.is_nan())
+                .collect();
+            let count = present.len().max(1) as f64;
+            let mean = present.iter().sum::<f64>() / count;
+            if missing == Missing::Mean {
+                feature.fill = Some(mean);
+            }
+            let low = present.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = present.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            // A constant column stays what it is, at zero.
+            let inverse = |width: f64| if width > 0.0 { width.recip() } else { 1.0 };
+            (feature.offset, feature.factor) = match scaling {
+                Scaling::None => (0.0, 1.0),
+                Scaling::Minmax => (low, inverse(high - low)),
+                Scaling::Standard => {
+                    let variance = present
+                        .iter()
+                        .map(|value| (value - mean).powi(2))
+                        .sum::<f64>()
+                        / count;
+                    (mean, inverse(variance.sqrt()))
+                }
+            };
+        }
+    }
+
+    /// Fills gaps and scales.
+    ///
+    /// # Errors
+    /// When a cell is missing and nothing fills it.
+    pub fn scaled(&self, raw: &Raw, table: &Table) -> Result<Vec<f64>> {
+        let d = self.features.len();
+        let mut values = raw.values.clone();
+        for (at, value) in values.iter_mut().enumerate() {
+            let feature = &self.features[at % d];
+            if value.is_nan() {
+                *value = feature.fill.ok_or_else(|| {
+                    anyhow!(
+                        "{}, {}, column `{}`: the value is missing, and the model was fitted without --missing mean",
+                        table.source,
+                        table.place(raw.positions[at / d]),
+                        feature.column
+                    )
+                })?;
+            }
+            *value = (*value - feature.offset) * feature.factor;
+        }
+        Ok(values)
+    }
+
+    /// The frame as kept in a model.
+    ///
+    /// # Errors
+    /// When the model was not made by this program.
+    pub fn of(model: &mtmkl::Model) -> Result<Self> {
+        let note = model
+            .notes()
+            .get(NOTE)
+            .context("the model has no table description: it was not fitted by this program, use it from the library")?;
+        serde_json::from_str(note).context("the model's table description cannot be read")
+    }
+}
+
+/// A column as text, the empty text where it is missing.
+fn texts(table: &Table, name: &str) -> Result<Vec<String>> {
+    let column = table.column(name)?;
+    Ok(match &column.values {
+        // Adding zero turns -0 into 0: they are one name.
+        Values::Numbers(numbers) => numbers
+            .iter()
+            .map(|number| (number + 0.0).to_string())
+            .collect(),
+        Values::Text(cells) => cells.clone(),
+    })
+}

@@ -1,0 +1,778 @@
+//! Delimited text: RFC 4180 with any delimiter, any line ends, and the errors that spreadsheets make.
+//!
+//! The text is split twice: once to find out which columns are numbers, parsing them on the way, and once more for
+//! the columns that turn out to be text. A table of numbers, the common case, is thus read in one pass.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use memchr::{memchr, memchr_iter};
+
+use super::error::shown;
+use super::table::Lines;
+use super::{
+    Column, Format, Gram, GramOptions, InputError, Place, Skipped, Table, TableOptions, Values,
+    check_names, check_size,
+};
+
+/// More columns than this are a wrong delimiter or an attack.
+const MOST_COLUMNS: usize = 1_000_000;
+
+/// Cells that mean "no value"; the empty cell and any spelling of NaN do too.
+const MISSING: [&[u8]; 6] = [b"NA", b"N/A", b"null", b"NULL", b"?", b"<NA>"];
+
+/// The character between two cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delimiter(u8);
+
+impl Delimiter {
+    /// The tab.
+    pub const TAB: Self = Self(b'\t');
+    /// The comma.
+    pub const COMMA: Self = Self(b',');
+    /// One or more spaces or tabs.
+    pub const SPACES: Self = Self(b' ');
+
+    /// Those detected, most likely first.
+    const DETECTED: [Self; 4] = [Self::COMMA, Self(b';'), Self::TAB, Self(b'|')];
+
+    /// The delimiter as the option `--delimiter` takes it.
+    fn option(self) -> &'static str {
+        match self.0 {
+            b'\t' => "tab",
+            b' ' => "space",
+            b';' => "';'",
+            b'|' => "'|'",
+            _ => "','",
+        }
+    }
+}
+
+impl fmt::Display for Delimiter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            b'\t' => formatter.write_str("tabs"),
+            b' ' => formatter.write_str("spaces"),
+            other => write!(formatter, "`{}`", char::from(other)),
+        }
+    }
+}
+
+impl FromStr for Delimiter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "tab" | "\\t" => Ok(Self::TAB),
+            "space" => Ok(Self::SPACES),
+            "comma" => Ok(Self::COMMA),
+            _ => match text.as_bytes() {
+                // What may stand in a number or a name cannot separate them.
+                &[byte]
+                    if byte.is_ascii_punctuation() && !b"\"'.+-_".contains(&byte)
+                        || byte == b' '
+                        || byte == b'\t' =>
+                {
+                    Ok(Self(byte))
+                }
+                _ => Err(
+                    "expected one character such as , or ; or |, or the word tab or space"
+                        .to_owned(),
+                ),
+            },
+        }
+    }
+}
+
+/// Reads a table from the `bytes` of a delimited text named `source`.
+///
+/// # Errors
+///
+/// Any [`InputError`] about delimited text.
+pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<Table, InputError> {
+    Reader::new(source, bytes, options.delimiter)?.table(options.header, &options.text, false)
+}
+
+/// Reads a kernel matrix from the `bytes` of a delimited text named `source`: numbers only, or with the names of the
+/// samples in the first line, and then perhaps in the first column.
+///
+/// # Errors
+///
+/// Any [`InputError`] about delimited text; cells that are missing or not numbers.
+pub fn gram_from_bytes(
+    source: &str,
+    bytes: &[u8],
+    delimiter: Option<Delimiter>,
+    options: &GramOptions,
+) -> Result<Gram, InputError> {
+    let reader = Reader::new(source, bytes, delimiter)?;
+    let header = !reader.first_line_is_numbers()?;
+    let table = reader.table(header, &[], true)?;
+    let (first, others) = match table.columns() {
+        [first, others @ ..] if header && !others.is_empty() => (Some(first), others),
+        others => (None, others),
+    };
+    let names =
+        first.filter(|first| first.name.is_empty() || matches!(first.values, Values::Text(_)));
+    let row_names = match names {
+        Some(column) => Some(
+            table
+                .names(&column.name)?
+                .into_iter()
+                .map(Cow::into_owned)
+                .collect(),
+        ),
+        None => None,
+    };
+    let kernel = if names.is_some() {
+        others
+    } else {
+        table.columns()
+    };
+    let (rows, columns) = (table.rows, kernel.len());
+    check_size(
+        source,
+        "the kernel matrix takes",
+        8 * (rows as u64) * (columns as u64),
+        options.limit,
+    )?;
+    let numbers: Vec<&[f64]> = kernel
+        .iter()
+        .map(|column| table.numeric(&column.name))
+        .collect::<Result<_, _>>()?;
+    let mut values = Vec::with_capacity(rows * columns);
+    for row in 0..rows {
+        values.extend(numbers.iter().map(|column| column[row]));
+    }
+    Ok(Gram {
+        rows,
+        columns,
+        values,
+        row_names,
+    })
+}
+
+/// A cell as it stands in the text.
+#[derive(Debug, Clone, Copy)]
+struct Cell<'a> {
+    /// The content without surrounding quotes, or without surrounding space where there are none.
+    raw: &'a [u8],
+    /// Whether the content holds doubled quotes.
+    doubled: bool,
+}
+
+impl<'a> Cell<'a> {
+    fn content(&self) -> Cow<'a, [u8]> {
+        if !self.doubled {
+            return Cow::Borrowed(self.raw);
+        }
+        let mut content = Vec::with_capacity(self.raw.len());
+        let mut quote = false;
+        for &byte in self.raw {
+            quote = byte == b'"' && !quote;
+            if !quote {
+                content.push(byte);
+            }
+        }
+        Cow::Owned(content)
+    }
+}
+
+/// What a cell says where a number is wanted.
+enum Reading {
+    Number(f64),
+    Infinite,
+    Missing,
+    Text,
+}
+
+/// Reads `raw` as a number, if it is one.
+fn read_number(raw: &[u8]) -> Reading {
+    let raw = raw.trim_ascii();
+    if raw.is_empty() {
+        return Reading::Missing;
+    }
+    match fast_float2::parse::<f64, _>(raw).ok() {
+        Some(number) if number.is_finite() => Reading::Number(number),
+        Some(number) if number.is_nan() => Reading::Missing,
+        Some(_) => Reading::Infinite,
+        None if MISSING.contains(&raw) => Reading::Missing,
+        None => Reading::Text,
+    }
+}
+
+/// Splits a text into rows of cells.
+#[derive(Clone)]
+struct Records<'a> {
+    source: &'a str,
+    bytes: &'a [u8],
+    /// The byte after the last row read.
+    position: usize,
+    /// The line at `position`, counted from 1.
+    line: usize,
+    delimiter: u8,
+    /// The last byte of a line: a carriage return only where the text has no line feed at all.
+    line_end: u8,
+}
+
+impl<'a> Records<'a> {
+    /// Replaces `cells` by those of the next row that is not blank; the line at which it begins, or none at the end.
+    fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<Option<usize>, InputError> {
+        cells.clear();
+        while self.position < self.bytes.len() {
+            let rest = &self.bytes[self.position..];
+            let length = memchr(self.line_end, rest);
+            let text = &rest[..length.unwrap_or(rest.len())];
+            let begin = self.line;
+            if memchr(b'"', text).is_some() {
+                self.quoted(cells)?;
+                return Ok(Some(begin));
+            }
+            self.position += length.map_or(rest.len(), |length| length + 1);
+            self.line += 1;
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            if text.trim_ascii().is_empty()
+                && (self.delimiter == b' ' || memchr(self.delimiter, text).is_none())
+            {
+                continue;
+            }
+            self.plain(text, cells);
+            return Ok(Some(begin));
+        }
+        Ok(None)
+    }
+
+    /// Splits a line without quotes.
+    fn plain(&self, text: &'a [u8], cells: &mut Vec<Cell<'a>>) {
+        let mut push = |raw: &'a [u8]| {
+            cells.push(Cell {
+                raw,
+                doubled: false,
+            });
+        };
+        if self.delimiter == b' ' {
+            text.split(u8::is_ascii_whitespace)
+                .filter(|raw| !raw.is_empty())
+                .for_each(push);
+            return;
+        }
+        let mut begin = 0;
+        for end in memchr_iter(self.delimiter, text) {
+            push(text[begin..end].trim_ascii());
+            begin = end + 1;
+        }
+        push(text[begin..].trim_ascii());
+    }
+
+    /// Splits a row with quotes, which may span lines.
+    fn quoted(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<(), InputError> {
+        loop {
+            self.skip_space();
+            if self.bytes.get(self.position) == Some(&b'"') {
+                let cell = self.quoted_cell(cells.len() + 1)?;
+                cells.push(cell);
+                self.skip_space();
+            } else {
+                let rest = &self.bytes[self.position..];
+                let length = rest
+                    .iter()
+                    .position(|byte| self.delimits(*byte) || *byte == self.line_end)
+                    .unwrap_or(rest.len());
+                self.position += length;
+                let raw = rest[..length].trim_ascii();
+                // Spaces before the end of the line delimit nothing.
+                if self.delimiter != b' ' || !raw.is_empty() {
+                    cells.push(Cell {
+                        raw,
+                        doubled: false,
+                    });
+                }
+            }
+            match self.bytes.get(self.position) {
+                None => return Ok(()),
+                Some(byte) if *byte == self.line_end => {
+                    self.position += 1;
+                    self.line += 1;
+                    return Ok(());
+                }
+                Some(b'\r')
+                    if self
+                        .bytes
+                        .get(self.position + 1)
+                        .is_none_or(|next| *next == self.line_end) =>
+                {
+                    self.position += 2;
+                    self.line += 1;
+                    return Ok(());
+                }
+                Some(byte) if self.delimits(*byte) => self.position += 1,
+                // With spaces as delimiter they have been skipped, and the next cell begins here.
+                Some(_)
+                    if self.delimiter == b' '
+                        && self.bytes[self.position - 1].is_ascii_whitespace() => {}
+                Some(_) => {
+                    return Err(InputError::AfterQuote {
+                        file: self.source.to_owned(),
+                        line: self.line,
+                        cell: cells.len(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The quoted cell at the current position, the `number`th of its row.
+    fn quoted_cell(&mut self, number: usize) -> Result<Cell<'a>, InputError> {
+        let first_line = self.line;
+        let begin = self.position + 1;
+        let mut doubled = false;
+        let mut end = begin;
+        loop {
+            let Some(length) = memchr(b'"', &self.bytes[end..]) else {
+                return Err(InputError::OpenQuote {
+                    file: self.source.to_owned(),
+                    line: first_line,
+                    cell: number,
+                });
+            };
+            end += length;
+            if self.bytes.get(end + 1) != Some(&b'"') {
+                break;
+            }
+            doubled = true;
+            end += 2;
+        }
+        let raw = &self.bytes[begin..end];
+        self.line += memchr_iter(self.line_end, raw).count();
+        self.position = end + 1;
+        Ok(Cell { raw, doubled })
+    }
+
+    fn delimits(&self, byte: u8) -> bool {
+        byte == self.delimiter || self.delimiter == b' ' && byte == b'\t'
+    }
+
+    /// Skips space that belongs to no cell.
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t') = self.bytes.get(self.position) {
+            if self.bytes[self.position] == self.delimiter && self.delimiter != b' ' {
+                return;
+            }
+            self.position += 1;
+        }
+    }
+}
+
+/// A column while its cells are being read.
+struct Builder {
+    name: String,
+    numbers: Vec<f64>,
+    missing: Vec<usize>,
+    /// The first infinite cell: an error if the column stays numeric.
+    infinite: Option<(usize, String)>,
+    /// Whether a cell was not a number.
+    is_text: bool,
+    /// The cells, in the second pass.
+    text: Vec<String>,
+}
+
+/// A text whose delimiter is known.
+struct Reader<'a> {
+    source: &'a str,
+    records: Records<'a>,
+    delimiter: Delimiter,
+}
+
+impl<'a> Reader<'a> {
+    /// Finds out the delimiter, unless it is given.
+    fn new(
+        source: &'a str,
+        bytes: &'a [u8],
+        delimiter: Option<Delimiter>,
+    ) -> Result<Self, InputError> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let file = || source.to_owned();
+        if bytes.trim_ascii().is_empty() {
+            return Err(InputError::Empty { file: file() });
+        }
+        let line_end = if memchr(b'\n', bytes).is_none() {
+            b'\r'
+        } else {
+            b'\n'
+        };
+        let first = bytes
+            .split(|byte| *byte == line_end)
+            .find(|line| !line.trim_ascii().is_empty())
+            .unwrap_or(bytes);
+        if memchr(0, first).is_some() {
+            return Err(InputError::Unsupported {
+                file: file(),
+                found: "is not text: its first line holds zero bytes".to_owned(),
+                remedy: "give the format with `--format`, or save the file as UTF-8 text",
+            });
+        }
+        let delimiter = delimiter.unwrap_or_else(|| detect(first));
+        Ok(Self {
+            source,
+            records: Records {
+                source,
+                bytes,
+                position: 0,
+                line: 1,
+                delimiter: delimiter.0,
+                line_end,
+            },
+            delimiter,
+        })
+    }
+
+    /// Whether the first line holds finite numbers only.
+    fn first_line_is_numbers(&self) -> Result<bool, InputError> {
+        let mut cells = Vec::new();
+        self.records.clone().next(&mut cells)?;
+        Ok(cells
+            .iter()
+            .all(|cell| matches!(read_number(cell.raw), Reading::Number(_))))
+    }
+
+    /// Reads the table. Columns without a name are left out unless `keep_unnamed`.
+    fn table(
+        mut self,
+        header: bool,
+        text: &[String],
+        keep_unnamed: bool,
+    ) -> Result<Table, InputError> {
+        let mut cells = Vec::new();
+        let mut records = self.records.clone();
+        let Some(line) = records.next(&mut cells)? else {
+            return Err(InputError::Empty {
+                file: self.source.to_owned(),
+            });
+        };
+        if cells.len() > MOST_COLUMNS {
+            return Err(InputError::TooManyColumns {
+                file: self.source.to_owned(),
+                found: cells.len(),
+                limit: MOST_COLUMNS,
+            });
+        }
+        let mut skipped = Vec::new();
+        let names: Vec<Option<String>> = if header {
+            let names = self.names(&cells, line)?;
+            self.records = records;
+            names
+                .into_iter()
+                .enumerate()
+                .map(|(position, name)| {
+                    if !name.is_empty() || keep_unnamed && position == 0 {
+                        return Some(name);
+                    }
+                    skipped.push(Skipped {
+                        name: format!("column {}", position + 1),
+                        reason:
+                            "it has no name in the header; is it a row index? name it to use it"
+                                .to_owned(),
+                    });
+                    None
+                })
+                .collect()
+        } else {
+            (1..=cells.len())
+                .map(|number| Some(format!("f{number}")))
+                .collect()
+        };
+        self.check_delimiter(names.len())?;
+        check_names(
+            self.source,
+            names
+                .iter()
+                .map(|name| name.as_deref().unwrap_or_default())
+                .filter(|name| !name.is_empty()),
+        )?;
+        let mut builders: Vec<Option<Builder>> = names
+            .into_iter()
+            .map(|name| {
+                name.map(|name| Builder {
+                    is_text: text.contains(&name),
+                    name,
+                    numbers: Vec::new(),
+                    missing: Vec::new(),
+                    infinite: None,
+                    text: Vec::new(),
+                })
+            })
+            .collect();
+        let (rows, lines) = self.read_numbers(&mut builders)?;
+        if rows == 0 {
+            return Err(InputError::NoRows {
+                file: self.source.to_owned(),
+            });
+        }
+        self.read_text(&mut builders)?;
+        let columns = builders
+            .into_iter()
+            .flatten()
+            .map(|builder| Column {
+                values: if builder.is_text {
+                    Values::Text(builder.text)
+                } else {
+                    Values::Numbers(builder.numbers)
+                },
+                name: builder.name,
+                missing: builder.missing,
+            })
+            .collect();
+        let format = if self.delimiter == Delimiter::TAB {
+            Format::Tsv
+        } else {
+            Format::Csv
+        };
+        let mut table = Table::new(self.source, format, rows, columns, lines);
+        table.skipped = skipped;
+        Ok(table)
+    }
+
+    /// The names in the header `cells`.
+    fn names(&self, cells: &[Cell<'a>], line: usize) -> Result<Vec<String>, InputError> {
+        let names = cells
+            .iter()
+            .enumerate()
+            .map(|(position, cell)| {
+                let content = cell.content();
+                std::str::from_utf8(content.trim_ascii())
+                    .map(str::to_owned)
+                    .map_err(|_| InputError::NotUtf8 {
+                        file: self.source.to_owned(),
+                        place: Place::Line(line),
+                        what: format!("the name of column {}", position + 1),
+                        value: shown(&content),
+                    })
+            })
+            .collect::<Result<Vec<String>, _>>()?;
+        // A header of consecutive integers is what pandas writes for an array; other numbers are data.
+        let mut numbers = names
+            .iter()
+            .filter(|name| !name.is_empty())
+            .map(|name| name.parse::<f64>().ok());
+        if let Some(Some(first)) = numbers.next() {
+            let mut next = first;
+            let mut all = true;
+            let mut consecutive = first.fract() == 0.0 && names.len() > 1;
+            for number in numbers {
+                next += 1.0;
+                all &= number.is_some();
+                consecutive &= number == Some(next);
+            }
+            if all && !consecutive {
+                return Err(InputError::HeaderOfNumbers {
+                    file: self.source.to_owned(),
+                    line,
+                    value: names
+                        .iter()
+                        .find(|name| !name.is_empty())
+                        .cloned()
+                        .unwrap_or_default(),
+                });
+            }
+        }
+        Ok(names)
+    }
+
+    /// Fails if there is one column only and its text looks split at something else.
+    fn check_delimiter(&self, columns: usize) -> Result<(), InputError> {
+        if columns > 1 {
+            return Ok(());
+        }
+        let mut records = self.records.clone();
+        let mut cells = Vec::new();
+        let Some(line) = records.next(&mut cells)? else {
+            return Ok(());
+        };
+        let [cell] = cells.as_slice() else {
+            return Ok(());
+        };
+        let text = cell.raw;
+        let header = &self.records.bytes[..self.records.position];
+        let likely = Delimiter::DETECTED
+            .into_iter()
+            .filter(|other| *other != self.delimiter)
+            .map(|other| (memchr_iter(other.0, text).count(), other))
+            // `max_by_key` would take the last of equals.
+            .fold(
+                None,
+                |best: Option<(usize, Delimiter)>, candidate| match best {
+                    Some(best) if best.0 >= candidate.0 => Some(best),
+                    _ => Some(candidate),
+                },
+            )
+            .filter(|(count, other)| *count > 1 || *count == 1 && memchr(other.0, header).is_some())
+            .map(|(_, other)| other)
+            .or_else(|| {
+                let mut parts = text
+                    .split(u8::is_ascii_whitespace)
+                    .filter(|part| !part.is_empty());
+                let number = |part: &[u8]| matches!(read_number(part), Reading::Number(_));
+                (parts.next().is_some_and(number) && parts.next().is_some_and(number))
+                    .then_some(Delimiter::SPACES)
+            });
+        match likely {
+            None => Ok(()),
+            Some(likely) => Err(InputError::Delimiter {
+                file: self.source.to_owned(),
+                line,
+                used: self.delimiter.to_string(),
+                likely: likely.to_string(),
+                option: likely.option(),
+            }),
+        }
+    }
+
+    /// The first pass: parses the numeric columns and finds out which are not. Gives the rows and their lines.
+    fn read_numbers(&self, builders: &mut [Option<Builder>]) -> Result<(usize, Lines), InputError> {
+        let mut records = self.records.clone();
+        let mut cells = Vec::with_capacity(builders.len());
+        let mut lines = Lines::Rows;
+        let mut row = 0;
+        loop {
+            let before = records.position;
+            let Some(line) = records.next(&mut cells)? else {
+                return Ok((row, lines));
+            };
+            if cells.len() != builders.len() {
+                return Err(self.ragged(line, builders.len(), cells.len(), row, records.line));
+            }
+            if row == 0 {
+                // Rows are about as long as the first one; a row has a byte per cell, so this is at most eight times
+                // the text.
+                let expected =
+                    (records.bytes.len() - before) / (records.position - before).max(1) + 1;
+                for builder in builders
+                    .iter_mut()
+                    .flatten()
+                    .filter(|builder| !builder.is_text)
+                {
+                    builder.numbers.reserve(expected + expected / 16);
+                }
+            }
+            lines.push(row, line);
+            for (builder, cell) in builders.iter_mut().zip(&cells) {
+                let Some(builder) = builder else { continue };
+                if builder.is_text {
+                    continue;
+                }
+                match read_number(cell.raw) {
+                    Reading::Number(number) => builder.numbers.push(number),
+                    Reading::Missing => {
+                        builder.missing.push(row);
+                        builder.numbers.push(0.0);
+                    }
+                    Reading::Infinite => {
+                        builder
+                            .infinite
+                            .get_or_insert_with(|| (line, shown(cell.raw)));
+                        builder.numbers.push(0.0);
+                    }
+                    Reading::Text => {
+                        builder.is_text = true;
+                        builder.numbers = Vec::new();
+                        builder.missing = Vec::new();
+                    }
+                }
+            }
+            row += 1;
+        }
+    }
+
+    /// The second pass: collects the columns that are text, and refuses infinite numbers in the others.
+    fn read_text(&self, builders: &mut [Option<Builder>]) -> Result<(), InputError> {
+        for builder in builders.iter().flatten().filter(|builder| !builder.is_text) {
+            if let Some((line, value)) = &builder.infinite {
+                return Err(InputError::NotFinite {
+                    file: self.source.to_owned(),
+                    place: Place::Line(*line),
+                    column: builder.name.clone(),
+                    value: value.clone(),
+                });
+            }
+        }
+        let mut wanted: Vec<(usize, &mut Builder)> = builders
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(position, builder)| Some((position, builder.as_mut()?)))
+            .filter(|(_, builder)| builder.is_text)
+            .collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut records = self.records.clone();
+        let mut cells = Vec::new();
+        let mut row = 0;
+        while let Some(line) = records.next(&mut cells)? {
+            for (position, builder) in &mut wanted {
+                let cell = cells[*position];
+                let content = cell.content();
+                let Ok(text) = std::str::from_utf8(&content) else {
+                    return Err(InputError::NotUtf8 {
+                        file: self.source.to_owned(),
+                        place: Place::Line(line),
+                        what: format!("column `{}`:", builder.name),
+                        value: shown(&content),
+                    });
+                };
+                if matches!(read_number(cell.raw), Reading::Missing) {
+                    builder.missing.push(row);
+                    builder.text.push(String::new());
+                } else {
+                    builder.text.push(text.to_owned());
+                }
+            }
+            row += 1;
+        }
+        Ok(())
+    }
+
+    /// The error for a row with another number of cells, with its likely cause.
+    fn ragged(
+        &self,
+        line: usize,
+        expected: usize,
+        found: usize,
+        row: usize,
+        next_line: usize,
+    ) -> InputError {
+        let hint = if row == 0 && found == expected + 1 {
+            "; do the rows begin with a name that the header lacks (as R writes it)? name that column too"
+        } else if next_line > line + 1 {
+            "; the row spans several lines: is a quote left open?"
+        } else if found > expected {
+            "; quote cells that contain the delimiter"
+        } else {
+            ""
+        };
+        InputError::Ragged {
+            file: self.source.to_owned(),
+            line,
+            expected,
+            found,
+            hint,
+        }
+    }
+}
+
+/// The delimiter that occurs most often in `line` outside quotes.
+fn detect(line: &[u8]) -> Delimiter {
+    let mut best = (0, Delimiter::COMMA);
+    for candidate in Delimiter::DETECTED {
+        let mut inside = false;
+        let mut count = 0;
+        for &byte in line {
+            inside ^= byte == b'"';
+            count += usize::from(byte == candidate.0 && !inside);
+        }
+        if count > best.0 {
+            best = (count, candidate);
+        }
+    }
+    best.1
+}

@@ -1,0 +1,425 @@
+//! What can be wrong with a file, said so that the reader of the message knows where to look and what to do.
+
+use std::fmt;
+use std::io;
+
+use thiserror::Error;
+
+/// Most characters of a cell that a message repeats.
+const SHOWN_CHARACTERS: usize = 40;
+
+/// Most column names that a message lists.
+const SHOWN_NAMES: usize = 12;
+
+/// Where in a file a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a text file, counted from 1.
+    Line(usize),
+    /// A row of a binary file, counted from 1.
+    Row(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(formatter, "line {line}"),
+            Self::Row(row) => write!(formatter, "row {row}"),
+        }
+    }
+}
+
+/// A file that could not be read as asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// There is no file of that name.
+    #[error("{file}: no such file{}", .similar.as_ref().map_or(String::new(), |name| format!("; did you mean `{name}`?")))]
+    NotFound {
+        /// The path as given.
+        file: String,
+        /// A file of the same folder with a similar name.
+        similar: Option<String>,
+    },
+
+    /// The path is a folder.
+    #[error("{file} is a folder; give a file")]
+    Folder {
+        /// The path as given.
+        file: String,
+    },
+
+    /// The operating system refused.
+    #[error("{file} cannot be read: {source}")]
+    Io {
+        /// The path as given.
+        file: String,
+        /// The reason given by the operating system.
+        source: io::Error,
+    },
+
+    /// The content contradicts its own format.
+    #[error("{file} is not a readable {format} file: {reason}")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// The format it was read as.
+        format: &'static str,
+        /// What contradicts it.
+        reason: String,
+    },
+
+    /// The content is of a known kind that is not read.
+    #[error("{file} {found}; {remedy}")]
+    Unsupported {
+        /// The file.
+        file: String,
+        /// What it is, with the verb.
+        found: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+
+    /// Reading would need more memory than allowed.
+    #[error("{file}: {what} {}, over the limit of {}; raise it with `--memory`", size(*.bytes), size(*.limit))]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// What is large, with the verb.
+        what: String,
+        /// The bytes needed.
+        bytes: u64,
+        /// The bytes allowed.
+        limit: u64,
+    },
+
+    /// Nothing to read.
+    #[error("{file} is empty")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+
+    /// A header without rows.
+    #[error("{file} has column names but no rows")]
+    NoRows {
+        /// The file.
+        file: String,
+    },
+
+    /// Bytes that are not UTF-8 text.
+    #[error(
+        "{file}, {place}: {what} `{value}` is not UTF-8 text; save the file as UTF-8, e.g. `iconv -f latin1 -t utf-8`"
+    )]
+    NotUtf8 {
+        /// The file.
+        file: String,
+        /// Where.
+        place: Place,
+        /// What the bytes are: a column name, or the cell of a column.
+        what: String,
+        /// The bytes, as far as they can be shown.
+        value: String,
+    },
+
+    /// A row with another number of cells than the header.
+    #[error("{file}, line {line}: {expected} cells expected, {found} found{hint}")]
+    Ragged {
+        /// The file.
+        file: String,
+        /// The line at which the row begins.
+        line: usize,
+        /// The cells of the header.
+        expected: usize,
+        /// The cells of this row.
+        found: usize,
+        /// A likely cause, or nothing.
+        hint: &'static str,
+    },
+
+    /// A quoted cell that never ends.
+    #[error(
+        "{file}, line {line}: the quote opened in cell {cell} is never closed; close it, or write a quote inside a quoted cell twice"
+    )]
+    OpenQuote {
+        /// The file.
+        file: String,
+        /// The line of the opening quote.
+        line: usize,
+        /// The cell, counted from 1.
+        cell: usize,
+    },
+
+    /// Text between a closing quote and the next delimiter.
+    #[error(
+        "{file}, line {line}: cell {cell} goes on after its closing quote; write a quote inside a quoted cell twice"
+    )]
+    AfterQuote {
+        /// The file.
+        file: String,
+        /// The line of the closing quote.
+        line: usize,
+        /// The cell, counted from 1.
+        cell: usize,
+    },
+
+    /// One column only, and signs of another delimiter.
+    #[error(
+        "{file}: only one column when split at {used}, but line {line} looks split at {likely}; try `--delimiter {option}`"
+    )]
+    Delimiter {
+        /// The file.
+        file: String,
+        /// The line that shows it.
+        line: usize,
+        /// The delimiter in use, in words.
+        used: String,
+        /// The delimiter that the line suggests, in words.
+        likely: String,
+        /// The same, as the option wants it.
+        option: &'static str,
+    },
+
+    /// A first line of numbers where names were expected.
+    #[error(
+        "{file}, line {line}: `{value}` and the other cells are numbers, not column names; if the file has no header, say `--no-header`"
+    )]
+    HeaderOfNumbers {
+        /// The file.
+        file: String,
+        /// The line of the header.
+        line: usize,
+        /// The first cell.
+        value: String,
+    },
+
+    /// A column name that occurs twice.
+    #[error("{file}: columns {first} and {second} are both named `{name}`; rename one")]
+    DuplicateColumn {
+        /// The file.
+        file: String,
+        /// The name.
+        name: String,
+        /// The first column of that name, counted from 1.
+        first: usize,
+        /// The second column of that name, counted from 1.
+        second: usize,
+    },
+
+    /// More columns than any sensible table has.
+    #[error(
+        "{file} has {found} columns, more than the {limit} that are read; is the delimiter right?"
+    )]
+    TooManyColumns {
+        /// The file.
+        file: String,
+        /// The columns found.
+        found: usize,
+        /// The columns allowed.
+        limit: usize,
+    },
+
+    /// An infinite number, or one too large for a double.
+    #[error(
+        "{file}, {place}, column `{column}`: `{value}` is not a finite number; correct it or leave the cell empty (a missing value)"
+    )]
+    NotFinite {
+        /// The file.
+        file: String,
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The cell.
+        value: String,
+    },
+
+    /// A cell that is not a number, in a column wanted as numbers.
+    #[error("{file}, {place}, column `{column}`: `{value}` is not a number; {remedy}")]
+    NotNumber {
+        /// The file.
+        file: String,
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The cell.
+        value: String,
+        /// What to do.
+        remedy: String,
+    },
+
+    /// A column of numerals that is text by type or by request.
+    #[error(
+        "{file}, column `{column}` was read as text, so it cannot serve as numbers; use it either as names or as numbers"
+    )]
+    ReadAsText {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+    },
+
+    /// Missing cells in a column that must be complete.
+    #[error("{file}, column `{column}`: {} (the first in {place}); {remedy}", plural(*.count, "missing value"))]
+    Missing {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// How many cells are missing.
+        count: usize,
+        /// The first of them.
+        place: Place,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// A column that the file does not have.
+    #[error("{file} has no column `{name}`; {}", .hint)]
+    UnknownColumn {
+        /// The file.
+        file: String,
+        /// The name asked for.
+        name: String,
+        /// A similar name, or the names there are.
+        hint: String,
+    },
+
+    /// A column that the file has but that was left out.
+    #[error("{file}, column `{name}` was not read: {reason}")]
+    SkippedColumn {
+        /// The file.
+        file: String,
+        /// The column.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+
+    /// A line of a LIBSVM file that breaks its rules.
+    #[error("{file}, line {line}: {problem}")]
+    Libsvm {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// What is wrong, what was expected, what to do.
+        problem: String,
+    },
+
+    /// An array that is no kernel matrix, or no table.
+    #[error("{file} has shape {shape}; {expected}")]
+    Shape {
+        /// The file, with the member of an archive.
+        file: String,
+        /// The shape found, as `NumPy` writes it.
+        shape: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+
+    /// An infinite or undefined entry of an array.
+    #[error("{file}, row {row}, column {column} (counted from 1): {value} is not a finite number")]
+    ArrayNotFinite {
+        /// The file, with the member of an archive.
+        file: String,
+        /// The row, counted from 1.
+        row: usize,
+        /// The column, counted from 1.
+        column: usize,
+        /// The entry.
+        value: f64,
+    },
+
+    /// A member that the archive does not have.
+    #[error("{file} has no array `{member}`; it has {present}")]
+    UnknownMember {
+        /// The archive.
+        file: String,
+        /// The member asked for.
+        member: String,
+        /// The members there are.
+        present: String,
+    },
+}
+
+/// `bytes` with a unit that people read.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{bytes} bytes")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// `number` things, in the singular or the plural.
+fn plural(number: usize, thing: &str) -> String {
+    if number == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{number} {thing}s")
+    }
+}
+
+/// The beginning of `bytes` as one line of text that is safe to print on a terminal.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    // Four bytes per character suffice for UTF-8, so a cell of a gigabyte is not decoded in full.
+    let head = &bytes[..bytes.len().min(4 * SHOWN_CHARACTERS + 4)];
+    let text = String::from_utf8_lossy(head);
+    let mut result = String::new();
+    for (position, character) in text.chars().enumerate() {
+        if position == SHOWN_CHARACTERS {
+            result.push('…');
+            break;
+        }
+        if character.is_control() {
+            result.extend(character.escape_default());
+        } else {
+            result.push(character);
+        }
+    }
+    result
+}
+
+/// The first `names`, for a message.
+pub(super) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let total = names.len();
+    let mut text = names
+        .take(SHOWN_NAMES)
+        .map(|name| format!("`{}`", shown(name.as_bytes())))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if total > SHOWN_NAMES {
+        text = format!("{text}, … ({total} in all)");
+    }
+    text
+}
+
+/// The candidate most like `name`, if one is close enough to be a slip of the hand.
+pub(super) fn similar<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let wanted = name.to_lowercase();
+    let allowed = (wanted.chars().count() / 3).clamp(1, 4);
+    candidates
+        // The distance costs the product of the lengths: a hostile name of a megabyte is no candidate.
+        .filter(|candidate| {
+            candidate.len().abs_diff(name.len()) <= 4 * allowed && candidate.len() <= 512
+        })
+        .map(|candidate| {
+            let distance = strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase());
+            (distance, candidate)
+        })
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,173 @@
+//! Which format a file has: by its magic bytes, else by its name, else by its text.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::source::Source;
+use super::{Delimiter, InputError, libsvm};
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Delimited text; the delimiter is detected.
+    Csv,
+    /// Text delimited by tabs.
+    Tsv,
+    /// `label index:value …`, also known as `SVMlight`.
+    Libsvm,
+    /// Apache Parquet.
+    Parquet,
+    /// One `NumPy` array.
+    Npy,
+    /// A ZIP archive of `NumPy` arrays.
+    Npz,
+}
+
+impl Format {
+    /// Whether the format is delimited text.
+    pub(super) fn is_delimited(self) -> bool {
+        matches!(self, Self::Csv | Self::Tsv)
+    }
+
+    /// The delimiter that the format prescribes.
+    pub(super) fn delimiter(self) -> Option<Delimiter> {
+        (self == Self::Tsv).then_some(Delimiter::TAB)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Libsvm => "libsvm",
+            Self::Parquet => "parquet",
+            Self::Npy => "npy",
+            Self::Npz => "npz",
+        })
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text.to_ascii_lowercase().as_str() {
+            "csv" => Self::Csv,
+            "tsv" => Self::Tsv,
+            "libsvm" | "svm" | "svmlight" => Self::Libsvm,
+            "parquet" => Self::Parquet,
+            "npy" => Self::Npy,
+            "npz" => Self::Npz,
+            _ => return Err("expected csv, tsv, libsvm, parquet, npy or npz".to_owned()),
+        })
+    }
+}
+
+/// Files that are often tried and not read: magic bytes, what they are, what to do.
+const OTHERS: [(&[u8], &str, &str); 12] = [
+    (b"\xff\xfe", "is UTF-16 text", "save it as UTF-8"),
+    (b"\xfe\xff", "is UTF-16 text", "save it as UTF-8"),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "is an Excel workbook",
+        "save the sheet as CSV",
+    ),
+    (
+        b"ARROW1",
+        "is an Arrow or Feather file",
+        "save it as Parquet",
+    ),
+    (b"FEA1", "is a Feather file", "save it as Parquet"),
+    (
+        b"\x89HDF",
+        "is an HDF5 file",
+        "save the table as CSV or Parquet, a matrix as NPY",
+    ),
+    (
+        b"MATLAB",
+        "is a MATLAB file",
+        "save the table as CSV, a matrix as NPY (`scipy.io.loadmat`, `numpy.save`)",
+    ),
+    (
+        b"BZh",
+        "is packed with bzip2",
+        "unpack it first, or pack it with gzip",
+    ),
+    (
+        b"\xfd7zXZ",
+        "is packed with xz",
+        "unpack it first, or pack it with gzip",
+    ),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "is packed with zstd",
+        "unpack it first, or pack it with gzip",
+    ),
+    (
+        b"\x80\x04\x95",
+        "is a Python pickle",
+        "save the table as CSV or Parquet, a matrix as NPY",
+    ),
+    (
+        b"<!DOCTYPE",
+        "is a web page",
+        "was the download redirected? fetch the file itself",
+    ),
+];
+
+/// The format of `source`, opened from `path`.
+pub(super) fn detect(path: &Path, source: &mut Source) -> Result<Format, InputError> {
+    let head = source.head()?;
+    if head.is_empty() {
+        return Err(InputError::Empty {
+            file: source.name().to_owned(),
+        });
+    }
+    // Magic bytes cannot be mistaken, names can.
+    if let Some(format) = by_magic(&head) {
+        return Ok(format);
+    }
+    if let Some((_, found, remedy)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        return Err(InputError::Unsupported {
+            file: source.name().to_owned(),
+            found: (*found).to_owned(),
+            remedy,
+        });
+    }
+    Ok(match by_name(path) {
+        Some(format) => format,
+        None if libsvm::resembles(&head) => Format::Libsvm,
+        None => Format::Csv,
+    })
+}
+
+fn by_magic(head: &[u8]) -> Option<Format> {
+    const MAGIC: [(&[u8], Format); 4] = [
+        (b"PAR1", Format::Parquet),
+        (b"\x93NUMPY", Format::Npy),
+        (b"PK\x03\x04", Format::Npz),
+        // An archive without members.
+        (b"PK\x05\x06", Format::Npz),
+    ];
+    MAGIC
+        .iter()
+        .find(|(magic, _)| head.starts_with(magic))
+        .map(|(_, format)| *format)
+}
+
+/// The format that the ending promises; `.txt` promises nothing.
+fn by_name(path: &Path) -> Option<Format> {
+    let ending = |path: &Path| {
+        path.extension()
+            .and_then(OsStr::to_str)
+            .map(str::to_ascii_lowercase)
+    };
+    let mut last = ending(path)?;
+    if last == "gz" {
+        last = ending(Path::new(path.file_stem()?))?;
+    }
+    Format::from_str(&last).ok()
+}

@@ -1,0 +1,335 @@
+//! LIBSVM and `SVMlight` text: `label index:value …` with ascending indices.
+//!
+//! Feature `index` becomes the column `f<index>`, so that files with indices from 0 and from 1, and files that lack
+//! the last features, agree on the names. A `0:i` in front of every row is the convention for kernel values.
+
+use std::collections::BTreeSet;
+
+use super::error::shown;
+use super::table::Lines;
+use super::{
+    Column, Format, Gram, GramOptions, InputError, Place, Table, TableOptions, Values, check_size,
+};
+
+/// What a column costs beside its numbers: its name and the vectors' own fields.
+const COLUMN_BYTES: u64 = 128;
+
+/// Lines looked at to recognise the format.
+const LOOKED_AT: usize = 20;
+
+/// Whether the beginning `head` of a text looks like this format.
+pub(super) fn resembles(head: &[u8]) -> bool {
+    let mut pairs = false;
+    // The last line may be cut off.
+    let lines = head
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| line.ends_with(b"\n") || head.len() < 4096);
+    for line in lines
+        .map(content)
+        .filter(|line| !line.is_empty())
+        .take(LOOKED_AT)
+    {
+        let mut tokens = tokens(line);
+        if tokens.next().and_then(number).is_none() {
+            return false;
+        }
+        for token in tokens {
+            if !token.starts_with(b"qid:")
+                && split_pair(token).is_none_or(|(index, _)| integer(index).is_none())
+            {
+                return false;
+            }
+            pairs = true;
+        }
+    }
+    pairs
+}
+
+/// The part of `line` before a comment.
+fn content(line: &[u8]) -> &[u8] {
+    let end = memchr::memchr(b'#', line).unwrap_or(line.len());
+    line[..end].trim_ascii()
+}
+
+fn tokens(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace)
+        .filter(|token| !token.is_empty())
+}
+
+fn split_pair(token: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = memchr::memchr(b':', token)?;
+    Some((&token[..colon], &token[colon + 1..]))
+}
+
+fn number(token: &[u8]) -> Option<f64> {
+    std::str::from_utf8(token).ok()?.parse().ok()
+}
+
+fn integer(token: &[u8]) -> Option<u64> {
+    std::str::from_utf8(token).ok()?.parse().ok()
+}
+
+/// The rows of a file, sparse.
+#[derive(Default)]
+struct Rows {
+    labels: Vec<String>,
+    groups: Vec<Option<f64>>,
+    lines: Vec<usize>,
+    /// The end of each row in `entries`.
+    ends: Vec<usize>,
+    /// Feature indices and values.
+    entries: Vec<(u64, f64)>,
+}
+
+impl Rows {
+    fn row(&self, row: usize) -> &[(u64, f64)] {
+        let begin = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.entries[begin..self.ends[row]]
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The serial numbers `i`, if every row begins with `0:i` for a different positive integer.
+    fn serials(&self) -> Option<Vec<u64>> {
+        let mut seen = BTreeSet::new();
+        (0..self.len())
+            .map(|row| match self.row(row).first() {
+                // Integers from 1 to 2^53 are exact, so the conversion is.
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                Some(&(0, value)) if (1.0..=9e15).contains(&value) && value.fract() == 0.0 => {
+                    Some(value as u64).filter(|serial| seen.insert(*serial))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Reads all lines of `bytes`.
+    fn read(source: &str, bytes: &[u8]) -> Result<Self, InputError> {
+        let mut rows = Self::default();
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        for (position, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let line = content(line);
+            if !line.is_empty() {
+                rows.read_line(line, position + 1)
+                    .map_err(|problem| InputError::Libsvm {
+                        file: source.to_owned(),
+                        line: position + 1,
+                        problem,
+                    })?;
+            }
+        }
+        if rows.len() == 0 {
+            return Err(InputError::Empty {
+                file: source.to_owned(),
+            });
+        }
+        Ok(rows)
+    }
+
+    fn read_line(&mut self, line: &[u8], number_of_line: usize) -> Result<(), String> {
+        let mut tokens = tokens(line).peekable();
+        let label = tokens.next().unwrap_or_default();
+        if label.contains(&b':') {
+            return Err(format!(
+                "`{}` stands where the label belongs; lines are `label index:value …` (write 0 for an unknown label)",
+                shown(label)
+            ));
+        }
+        let Ok(label) = std::str::from_utf8(label) else {
+            return Err(format!("the label `{}` is not UTF-8 text", shown(label)));
+        };
+        self.labels.push(label.to_owned());
+        let group = match tokens.next_if(|token| token.starts_with(b"qid:")) {
+            None => None,
+            Some(token) => Some(
+                number(&token[4..])
+                    .filter(|group| group.is_finite())
+                    .ok_or_else(|| format!("`{}` is not `qid:` and a number", shown(token)))?,
+            ),
+        };
+        self.groups.push(group);
+        let mut previous = None;
+        for token in tokens {
+            let pair = split_pair(token)
+                .and_then(|(index, value)| Some((integer(index)?, number(value)?)));
+            let Some((index, value)) = pair else {
+                return Err(format!(
+                    "`{}` is not `index:value` with a whole index and a number",
+                    shown(token)
+                ));
+            };
+            if !value.is_finite() {
+                return Err(format!(
+                    "the value in `{}` is not finite; leave out what is missing or correct it",
+                    shown(token)
+                ));
+            }
+            if previous.is_some_and(|previous| previous >= index) {
+                let previous = previous.unwrap_or_default();
+                return Err(format!(
+                    "index {index} follows index {previous}; indices must ascend"
+                ));
+            }
+            previous = Some(index);
+            self.entries.push((index, value));
+        }
+        self.ends.push(self.entries.len());
+        self.lines.push(number_of_line);
+        Ok(())
+    }
+}
+
+/// Reads a table from the `bytes` of a LIBSVM text named `source`: the columns `label`, `qid` where there is one, and
+/// `f1` to `fd` (from `f0` where indices begin at 0).
+///
+/// # Errors
+///
+/// Any [`InputError`] about LIBSVM text; a dense table over the limit.
+pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<Table, InputError> {
+    let rows = Rows::read(source, bytes)?;
+    let precomputed = rows.serials();
+    let last = rows
+        .entries
+        .iter()
+        .map(|(index, _)| *index)
+        .max()
+        .unwrap_or(0);
+    let zero_based = precomputed.is_none() && rows.entries.iter().any(|(index, _)| *index == 0);
+    let first = u64::from(!zero_based);
+    let features = (last + 1).saturating_sub(first);
+    let bytes_needed = features.saturating_mul(8 * rows.len() as u64 + COLUMN_BYTES);
+    check_size(
+        source,
+        &format!(
+            "{} rows of {features} features (the largest index is {last}) as a dense table take",
+            rows.len()
+        ),
+        bytes_needed,
+        options.limit,
+    )?;
+    // Below the limit, but not in the address space of a small machine.
+    let features = usize::try_from(features).unwrap_or(0);
+    let mut dense = vec![vec![0.0; rows.len()]; features];
+    for row in 0..rows.len() {
+        for (index, value) in rows.row(row) {
+            let column = index
+                .checked_sub(first)
+                .and_then(|column| usize::try_from(column).ok());
+            if let Some(column) = column.and_then(|column| dense.get_mut(column)) {
+                column[row] = *value;
+            }
+        }
+    }
+    let mut lines = Lines::Rows;
+    for (row, line) in rows.lines.iter().enumerate() {
+        lines.push(row, *line);
+    }
+    let mut columns = vec![labels(source, &rows, options)?];
+    columns.extend(groups(&rows));
+    columns.extend((first..).zip(dense).map(|(index, values)| Column {
+        name: format!("f{index}"),
+        values: Values::Numbers(values),
+        missing: Vec::new(),
+    }));
+    let mut table = Table::new(source, Format::Libsvm, rows.len(), columns, lines);
+    table.precomputed = precomputed;
+    Ok(table)
+}
+
+/// The column of labels: numbers if all are.
+fn labels(source: &str, rows: &Rows, options: &TableOptions) -> Result<Column, InputError> {
+    let name = "label".to_owned();
+    let numbers: Option<Vec<f64>> = rows.labels.iter().map(|label| label.parse().ok()).collect();
+    let values = match numbers {
+        Some(numbers) if !options.text.contains(&name) => {
+            if let Some(row) = numbers.iter().position(|number| !number.is_finite()) {
+                return Err(InputError::NotFinite {
+                    file: source.to_owned(),
+                    place: Place::Line(rows.lines[row]),
+                    column: name,
+                    value: shown(rows.labels[row].as_bytes()),
+                });
+            }
+            Values::Numbers(numbers)
+        }
+        _ => Values::Text(rows.labels.clone()),
+    };
+    Ok(Column {
+        name,
+        values,
+        missing: Vec::new(),
+    })
+}
+
+/// The column of query groups, if any row has one.
+fn groups(rows: &Rows) -> Option<Column> {
+    rows.groups.iter().flatten().next()?;
+    Some(Column {
+        name: "qid".to_owned(),
+        values: Values::Numbers(
+            rows.groups
+                .iter()
+                .map(|group| group.unwrap_or(0.0))
+                .collect(),
+        ),
+        missing: (0..rows.len())
+            .filter(|row| rows.groups[*row].is_none())
+            .collect(),
+    })
+}
+
+/// Reads the kernel matrix from the `bytes` of a LIBSVM text of kernel values named `source`; the serial numbers
+/// become the names of the rows.
+///
+/// # Errors
+///
+/// Any [`InputError`] about LIBSVM text; features instead of kernel values; a matrix over the limit.
+pub fn gram_from_bytes(
+    source: &str,
+    bytes: &[u8],
+    options: &GramOptions,
+) -> Result<Gram, InputError> {
+    let rows = Rows::read(source, bytes)?;
+    let Some(serials) = rows.serials() else {
+        return Err(InputError::Unsupported {
+            file: source.to_owned(),
+            found: "holds features: kernel values need a different `0:i` at the start of every row"
+                .to_owned(),
+            remedy: "give it as the data file",
+        });
+    };
+    let columns = rows
+        .entries
+        .iter()
+        .map(|(index, _)| *index)
+        .max()
+        .unwrap_or(0);
+    let bytes_needed = columns.saturating_mul(8 * rows.len() as u64);
+    check_size(
+        source,
+        "the kernel matrix takes",
+        bytes_needed,
+        options.limit,
+    )?;
+    let columns = usize::try_from(columns).unwrap_or(0);
+    let mut values = vec![0.0; rows.len() * columns];
+    for (row, target) in values.chunks_exact_mut(columns.max(1)).enumerate() {
+        for (index, value) in rows.row(row) {
+            let column = index
+                .checked_sub(1)
+                .and_then(|column| usize::try_from(column).ok());
+            if let Some(cell) = column.and_then(|column| target.get_mut(column)) {
+                *cell = *value;
+            }
+        }
+    }
+    Ok(Gram {
+        rows: rows.len(),
+        columns,
+        values,
+        row_names: Some(serials.iter().map(u64::to_string).collect()),
+    })
+}

@@ -1,0 +1,177 @@
+//! The readers of the program: tables of samples and kernel matrices, from files or standard input.
+//!
+//! Each format has a file of its own with a `from_bytes`; this one chooses among them. A reader never panics and
+//! never reserves memory on the word of a file: sizes are checked against the bytes there are and the limit given.
+
+pub mod csv;
+mod error;
+mod format;
+pub mod libsvm;
+pub mod npy;
+pub mod npz;
+pub mod parquet;
+mod source;
+mod table;
+
+use std::path::Path;
+
+pub use csv::Delimiter;
+pub use error::{InputError, Place};
+pub use format::Format;
+pub use table::{Column, Skipped, Table, Values};
+
+use source::Source;
+
+/// How to read a table.
+#[derive(Debug, Clone)]
+pub struct TableOptions {
+    /// The delimiter of a CSV file; detected from its first line if absent.
+    pub delimiter: Option<Delimiter>,
+    /// Whether the first line of a CSV file names the columns; otherwise they are `f1`, `f2`, ….
+    pub header: bool,
+    /// Columns to read as text even if all cells are numbers, so that `007` stays `007`.
+    pub text: Vec<String>,
+    /// Most bytes that the table, or the unpacked file, may take.
+    pub limit: u64,
+}
+
+/// Eight gibibytes: a table or matrix that a workstation can still hold.
+const DEFAULT_LIMIT: u64 = 8 << 30;
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            delimiter: None,
+            header: true,
+            text: Vec::new(),
+            limit: DEFAULT_LIMIT,
+        }
+    }
+}
+
+/// How to read kernel matrices.
+#[derive(Debug, Clone)]
+pub struct GramOptions {
+    /// The arrays to read from an archive, by name; all of them if empty.
+    pub members: Vec<String>,
+    /// Most bytes that the matrices, or the unpacked file, may take.
+    pub limit: u64,
+}
+
+impl Default for GramOptions {
+    fn default() -> Self {
+        Self {
+            members: Vec::new(),
+            limit: DEFAULT_LIMIT,
+        }
+    }
+}
+
+/// A kernel matrix, square between the training samples, rectangular between new and training samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gram {
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub columns: usize,
+    /// The entries, row after row, all finite.
+    pub values: Vec<f64>,
+    /// The names of the rows, where the file has them.
+    pub row_names: Option<Vec<String>>,
+}
+
+/// Reads the table in `path`, or standard input where it is `-`, packed with gzip or not.
+///
+/// # Errors
+///
+/// Any [`InputError`]; the message names the file, the place in it and the way out.
+pub fn read_table(
+    path: &Path,
+    format: Option<Format>,
+    options: &TableOptions,
+) -> Result<Table, InputError> {
+    let mut source = Source::open(path, options.limit)?;
+    match format.map_or_else(|| format::detect(path, &mut source), Ok)? {
+        format @ (Format::Csv | Format::Tsv) => {
+            let options = TableOptions {
+                delimiter: options.delimiter.or(format.delimiter()),
+                ..options.clone()
+            };
+            let (name, bytes) = source.into_bytes(options.limit)?;
+            csv::from_bytes(&name, &bytes, &options)
+        }
+        Format::Libsvm => {
+            let (name, bytes) = source.into_bytes(options.limit)?;
+            libsvm::from_bytes(&name, &bytes, options)
+        }
+        Format::Parquet => parquet::from_source(source, options),
+        Format::Npy => npy::table_from_source(source, options),
+        Format::Npz => Err(npz::not_a_table(source.name())),
+    }
+}
+
+/// Reads the kernel matrices in `path`: one of an NPY, CSV or precomputed LIBSVM file, all of a three-dimensional NPY
+/// array (named `0`, `1`, …) or of an NPZ archive (named as in it).
+///
+/// # Errors
+///
+/// Any [`InputError`]; the message names the file, the place in it and the way out.
+pub fn read_gram(
+    path: &Path,
+    format: Option<Format>,
+    options: &GramOptions,
+) -> Result<Vec<(Option<String>, Gram)>, InputError> {
+    let mut source = Source::open(path, options.limit)?;
+    match format.map_or_else(|| format::detect(path, &mut source), Ok)? {
+        Format::Npy => npy::grams_from_source(source, options),
+        Format::Npz => npz::from_source(source, options),
+        format @ (Format::Csv | Format::Tsv) => {
+            let (name, bytes) = source.into_bytes(options.limit)?;
+            Ok(vec![(
+                None,
+                csv::gram_from_bytes(&name, &bytes, format.delimiter(), options)?,
+            )])
+        }
+        Format::Libsvm => {
+            let (name, bytes) = source.into_bytes(options.limit)?;
+            Ok(vec![(
+                None,
+                libsvm::gram_from_bytes(&name, &bytes, options)?,
+            )])
+        }
+        Format::Parquet => Err(InputError::Unsupported {
+            file: source.name().to_owned(),
+            found: "is a Parquet file, which holds samples, not a kernel matrix".to_owned(),
+            remedy: "save the matrix with `numpy.save`",
+        }),
+    }
+}
+
+/// Fails with the figure if `bytes` are more than `limit`.
+fn check_size(file: &str, what: &str, bytes: u64, limit: u64) -> Result<(), InputError> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(InputError::TooLarge {
+        file: file.to_owned(),
+        what: what.to_owned(),
+        bytes,
+        limit,
+    })
+}
+
+/// Fails if two columns share a name.
+fn check_names<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> Result<(), InputError> {
+    let mut seen = std::collections::BTreeMap::new();
+    for (position, name) in names.enumerate() {
+        if let Some(first) = seen.insert(name, position) {
+            return Err(InputError::DuplicateColumn {
+                file: file.to_owned(),
+                name: error::shown(name.as_bytes()),
+                first: first + 1,
+                second: position + 1,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! A model with its frame: from rows to predictions in the user's words.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use mtmkl::{CrossGram, Input, Model, Rows};
+
+use crate::args::Multiclass;
+use crate::dataset::{pair_name, pairs};
+use crate::frame::{Frame, Goal, Raw};
+use crate::input::Gram;
+
+/// Kernel matrices new rows × training rows of the table the model was fitted on, by name, with k(x, x) of the new rows where known.
+pub type CrossGrams = BTreeMap<String, (Gram, Option<Vec<f64>>)>;
+
+/// A model and how to feed it.
+#[derive(Debug)]
+pub struct Predictor<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// How tables become numbers.
+    pub frame: &'a Frame,
+    /// Predict for unknown tasks from the common part.
+    pub new_tasks: bool,
+    /// For each sample set, its rows in the training table: precomputed kernels refer to them.
+    pub training_rows: &'a [Vec<usize>],
+}
+
+/// Predictions for all rows, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct Predictions {
+    /// The prediction as the user writes it: a class, a number, 1 or -1.
+    pub labels: Vec<String>,
+    /// The same as a number: the value, or ±1.
+    pub numbers: Vec<f64>,
+    /// Decision values, one list per row.
+    pub decisions: Vec<Vec<f64>>,
+    /// What the decision values are called.
+    pub names: Vec<String>,
+}
+
+impl Predictor<'_> {
+    /// Predicts for rows that are scaled already.
+    ///
+    /// # Errors
+    /// When a task is unknown, or a kernel matrix is missing.
+    pub fn predict(&self, raw: &Raw, values: &[f64], cross: &CrossGrams) -> Result<Predictions> {
+        let rows: Vec<usize> = (0..raw.count).collect();
+        match &self.frame.goal {
+            Goal::Multiclass { classes, scheme } => {
+                self.predict_classes(classes, *scheme, values, &rows, cross)
+            }
+            goal => self.predict_tasks(goal, raw, values, cross),
+        }
+    }
+
+    fn predict_classes(
+        &self,
+        classes: &[String],
+        scheme: Multiclass,
+        values: &[f64],
+        rows: &[usize],
+        cross: &CrossGrams,
+    ) -> Result<Predictions> {
+        let names: Vec<String> = match scheme {
+            Multiclass::Ova => classes.to_vec(),
+            Multiclass::Ovo => pairs(classes)
+                .into_iter()
+                .map(|(a, b)| pair_name(&classes[a], &classes[b]))
+                .collect(),
+        };
+        let all = self.with_input(0, values, rows, cross, |input| {
+            Ok(self.model.decisions(input)?)
+        })?;
+        let mut predictions = Predictions {
+            names,
+            ..Predictions::default()
+        };
+        for row in 0..rows.len() {
+            let decisions: Vec<f64> = all.iter().map(|task| task[row]).collect();
+            let scores = match scheme {
+                Multiclass::Ova => decisions.clone(),
+                Multiclass::Ovo => {
+                    // A vote per pair; margins, squeezed below one vote, break ties.
+                    let mut votes = vec![0.0; classes.len()];
+                    for ((first, second), decision) in pairs(classes).into_iter().zip(&decisions) {
+                        votes[if *decision >= 0.0 { second } else { first }] += 1.0;
+                        let margin =
+                            decision / (3.0 * (decision.abs() + 1.0) * classes.len() as f64);
+                        votes[second] += margin;
+                        votes[first] -= margin;
+                    }
+                    votes
+                }
+            };
+            let mut best = 0;
+            for (class, score) in scores.iter().enumerate() {
+                if *score > scores[best] {
+                    best = class;
+                }
+            }
+            predictions.labels.push(classes[best].clone());
+            predictions.numbers.push(best as f64);
+            predictions.decisions.push(decisions);
+        }
+        Ok(predictions)
+    }
+
+    fn predict_tasks(
+        &self,
+        goal: &Goal,
+        raw: &Raw,
+        values: &[f64],
+        cross: &CrossGrams,
+    ) -> Result<Predictions> {
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for row in 0..raw.count {
+            let task = match &raw.task {
+                Some(tasks) => tasks[row].clone(),
+                None => self.model.tasks()[0].name.clone(),
+            };
+            groups.entry(task).or_default().push(row);
+        }
+        let mut predictions = Predictions {
+            labels: vec![String::new(); raw.count],
+            numbers: vec![0.0; raw.count],
+            decisions: vec![Vec::new(); raw.count],
+            names: vec!["decision".to_string()],
+        };
+        let machine = self.model.machine().build();
+        for (task, rows) in groups {
+            let known = self.model.tasks().iter().find(|known| known.name == task);
+            let decisions = match known {
+                Some(known) => self.with_input(known.set, values, &rows, cross, |input| {
+                    Ok(self.model.decision(&task, input)?)
+                })?,
+                None if self.new_tasks => {
+                    if !cross.is_empty() {
+                        bail!(
+                            "task `{task}` was never seen: precomputed kernels have no rows for it"
+                        );
+                    }
+                    self.with_input(0, values, &rows, cross, |input| {
+                        Ok(self.model.decision_of_new_task(input)?)
+                    })?
+                }
+                None => {
+                    let advice = if self.model.common().is_some() {
+                        "; --new-tasks predicts for it from what the tasks share"
+                    } else {
+                        ", and with this sharing nothing can be said about others"
+                    };
+                    let error = self.model.decision(&task, Rows::new(&[], 0, 0)?).err();
+                    let text = error.map_or(String::new(), |error| error.to_string());
+                    let text = text.split(". ").next().unwrap_or_default().to_string();
+                    bail!("{text}{advice}");
+                }
+            };
+            for (&row, decision) in rows.iter().zip(decisions) {
+                let number = machine.predict(decision);
+                predictions.labels[row] = match goal {
+                    Goal::Binary { classes } => classes[usize::from(number > 0.0)].clone(),
+                    _ => number.to_string(),
+                };
+                predictions.numbers[row] = number;
+                predictions.decisions[row] = vec![decision];
+            }
+        }
+        Ok(predictions)
+    }
+
+    /// Calls the model with these rows and, for precomputed kernels, the part of the matrices that belongs to sample set `set`.
+    fn with_input<T>(
+        &self,
+        set: usize,
+        values: &[f64],
+        rows: &[usize],
+        cross: &CrossGrams,
+        call: impl FnOnce(Input<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let d = self.frame.features.len();
+        let own: Vec<f64> = rows
+            .iter()
+            .flat_map(|&row| &values[row * d..(row + 1) * d])
+            .copied()
+            .collect();
+        let mut parts: Vec<(&str, Vec<f64>, Option<Vec<f64>>)> = Vec::new();
+        for (name, (gram, diagonal)) in cross {
+            let training = self
+                .training_rows
+                .get(set)
+                .context("the model does not say which rows it was fitted on")?;
+            let part = rows
+                .iter()
+                .flat_map(|&row| training.iter().map(move |&column| (row, column)))
+                .map(|(row, column)| gram.values.get(row * gram.columns + column).copied())
+                .collect::<Option<Vec<f64>>>()
+                .with_context(|| {
+                    format!(
+                        "kernel matrix `{name}` is {} × {}, too small: it needs a row for each new row and a column for each row of \
+                         the training table",
+                        gram.rows, gram.columns
+                    )
+                })?;
+            let diagonal = diagonal
+                .as_ref()
+                .map(|all| rows.iter().map(|&row| all[row]).collect());
+            parts.push((name, part, diagonal));
+        }
+        let grams: Vec<CrossGram<'_>> = parts
+            .iter()
+            .map(|(name, values, own)| CrossGram {
+                name,
+                values,
+                own: own.as_deref(),
+            })
+            .collect();
+        let table = if d == 0 {
+            None
+        } else {
+            Some(Rows::new(&own, rows.len(), d)?)
+        };
+        call(Input {
+            count: rows.len(),
+            rows: table,
+            grams: &grams,
+        })
+    }
+}

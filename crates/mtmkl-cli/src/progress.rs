@@ -1,0 +1,82 @@
+//! What a person sees while waiting: a line on standard error, on a terminal only.
+
+use std::io::{IsTerminal, Write};
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use mtmkl::{Observer, Pass};
+
+/// Shows passes as a spinner with gap and time left, as lines (`-v`), or not at all.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    verbose: bool,
+    tolerance: f64,
+    started: Instant,
+    first: Option<f64>,
+}
+
+impl Progress {
+    /// Shows what is asked for.
+    pub fn new(verbose: bool, quiet: bool, tolerance: f64) -> Self {
+        let shown = !verbose && !quiet && std::io::stderr().is_terminal();
+        let bar = shown.then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar.set_message("kernels …");
+            bar.enable_steady_tick(std::time::Duration::from_millis(100));
+            bar
+        });
+        Self {
+            bar,
+            verbose,
+            tolerance,
+            started: Instant::now(),
+            first: None,
+        }
+    }
+
+    /// Takes the line away again.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Seconds left, if the gap goes on shrinking as it has so far.
+    fn left(&mut self, gap: f64) -> Option<f64> {
+        let first = *self.first.get_or_insert(gap);
+        let (done, all) = ((first / gap).ln(), (first / self.tolerance).ln());
+        (done > 0.1 && all > done)
+            .then(|| self.started.elapsed().as_secs_f64() * (all / done - 1.0))
+    }
+}
+
+impl Observer for Progress {
+    fn pass(&mut self, pass: &Pass) {
+        if self.verbose {
+            // Nothing can be done about a closed standard error.
+            let _ = writeln!(
+                std::io::stderr(),
+                "pass {:>4}  objective {:.9e}  bound {:.9e}  gap {:.2e}  step {:.3}  inner {:>7}  {:.3} s",
+                pass.number,
+                pass.objective,
+                pass.bound,
+                pass.gap,
+                pass.step,
+                pass.inner_iterations,
+                pass.seconds
+            );
+        }
+        let left = self
+            .left(pass.gap)
+            .map_or(String::new(), |left| format!(", about {left:.0} s left"));
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!(
+                "pass {}, gap {:.1e} of {:.0e}{left}",
+                pass.number, pass.gap, self.tolerance
+            ));
+        }
+    }
+}
