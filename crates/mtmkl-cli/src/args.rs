@@ -109,6 +109,7 @@ pub enum Multiclass {
 /// Arguments of `fit`.
 #[derive(Debug, Clone, Args, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct FitArgs {
     /// The table to learn from (CSV, TSV, LIBSVM, Parquet; gzip or not; `-` for standard input)
     #[arg(value_name = "DATA")]

@@ -26,8 +26,8 @@ const NOT_IN_FILES: [&str; 6] = [
 /// # Errors
 /// When the file cannot be read or has an unknown name or a value of the wrong kind. Faults of the command line itself end the
 /// program the way clap does it: usage on standard error, exit 2.
-pub fn parse(arguments: Vec<OsString>) -> Result<std::result::Result<Cli, clap::Error>> {
-    let cli = match Cli::try_parse_from(&arguments) {
+pub fn parse(arguments: &[OsString]) -> Result<std::result::Result<Cli, clap::Error>> {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return Ok(Err(error)),
     };

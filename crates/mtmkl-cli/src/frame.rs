@@ -288,22 +288,26 @@ impl Frame {
         }
         let mut columns: Vec<Vec<f64>> = Vec::with_capacity(self.features.len());
         for feature in &self.features {
-            columns.push(match &feature.category {
-                Some(category) => texts(table, &feature.column)?
-                    .iter()
-                    .map(|value| f64::from(u8::from(value == category)))
-                    .collect(),
-                // Gaps stay gaps until the means are known.
-                None => {
-                    let (numbers, missing) = table.numeric_or_missing(&feature.column)?;
-                    let mut numbers = numbers.to_vec();
-                    missing.iter().for_each(|&row| numbers[row] = f64::NAN);
-                    if self.drop_missing {
-                        drop_rows(missing);
-                    }
-                    numbers
-                }
-            });
+            if let Some(category) = &feature.category {
+                let cells = texts(table, &feature.column)?;
+                columns.push(
+                    cells
+                        .iter()
+                        .map(|value| f64::from(u8::from(value == category)))
+                        .collect(),
+                );
+                continue;
+            }
+            // Gaps stay gaps until the means are known.
+            let (numbers, missing) = table.numeric_or_missing(&feature.column)?;
+            let mut numbers = numbers.to_vec();
+            for &row in missing {
+                numbers[row] = f64::NAN;
+            }
+            if self.drop_missing {
+                drop_rows(missing);
+            }
+            columns.push(numbers);
         }
         let positions: Vec<usize> = (0..table.rows).filter(|&row| !dropped[row]).collect();
         if positions.is_empty() {

@@ -23,7 +23,7 @@ use crate::args::{Cli, Command};
 use crate::commands::Outcome;
 
 /// Runs the program with these arguments (the first is its name) and returns its exit code.
-pub fn run(arguments: Vec<OsString>) -> u8 {
+pub fn run(arguments: &[OsString]) -> u8 {
     let cli = match config::parse(arguments) {
         Ok(Ok(cli)) => cli,
         Ok(Err(usage)) => {

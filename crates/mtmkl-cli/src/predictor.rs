@@ -184,7 +184,8 @@ impl Predictor<'_> {
             .flat_map(|&row| &values[row * d..(row + 1) * d])
             .copied()
             .collect();
-        let mut parts: Vec<(&str, Vec<f64>, Option<Vec<f64>>)> = Vec::new();
+        // (name, values, k(x, x)) of each matrix
+        let mut parts = Vec::new();
         for (name, (gram, diagonal)) in cross {
             let training = self
                 .training_rows

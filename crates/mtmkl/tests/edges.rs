@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{DIMENSION, Data, conic_terms};
 use mtmkl::grid::Shape;
@@ -710,6 +710,37 @@ fn assert_honest(model: &Model, optimum: f64) {
     }
 }
 
+#[test]
+fn an_optimum_of_zero_is_found_and_not_searched_for_ever() {
+    // With the linear kernel the smallest ‖Σ α_i x_i‖ is 0 where the samples surround the origin, and no gap is small beside it.
+    for (seed, n, dimension) in [(4, 6, 2), (6, 8, 2), (7, 12, 3)] {
+        let points = generate::points(&mut Random::new(seed), n, dimension);
+        let spec = ProblemSpec::new(
+            kernels(&["linear"]),
+            MachineSpec::OneClass { nu: 0.5 },
+            SharingSpec::Uniform,
+        );
+        let samples = Samples::new(points, n, dimension).unwrap();
+        let task = Task::new("task", Targets::Unlabelled);
+        let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
+        let started = Instant::now();
+        let model = problem
+            .fit(&mut Run {
+                time_limit: Some(Duration::from_secs(1)),
+                ..run(1e-4)
+            })
+            .unwrap();
+        assert!(
+            matches!(model.outcome().status, Status::Converged | Status::Stalled),
+            "{:?} after {:?}",
+            model.outcome().status,
+            started.elapsed()
+        );
+        assert!(model.outcome().objective.abs() < 1e-9);
+        assert!(started.elapsed() < Duration::from_secs(1));
+    }
+}
+
 /// Every machine, cut short by this run: the status says by what, and there is a model to use all the same.
 fn cut_short(status: Status, limits: impl Fn() -> Run<'static>) -> Vec<Model> {
     let data = Data::new(3, 23);
@@ -748,6 +779,19 @@ fn a_stop_before_the_start_leaves_a_model_and_an_honest_gap() {
         stop.clone().request();
         Run { stop, ..run(1e-7) }
     });
+}
+
+#[test]
+fn a_tolerance_of_one_half_is_a_tolerance() {
+    let data = Data::new(3, 25);
+    for machine in all_machines() {
+        let spec = ProblemSpec::new(common::kernels(), machine.clone(), SharingSpec::Simplex);
+        let tasks = data.tasks(targets_of(&machine));
+        let problem = Problem::new(spec, data.samples(), tasks).unwrap();
+        let model = problem.fit(&mut run(0.5)).unwrap();
+        assert_eq!(model.outcome().status, Status::Converged, "{machine:?}");
+        assert_honest(&model, optimum(&data, &machine, &SharingSpec::Simplex));
+    }
 }
 
 #[test]

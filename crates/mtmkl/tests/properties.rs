@@ -256,6 +256,129 @@ fn with_scaled_gram(case: &Case, factor: f64) -> Model {
     problem.fit(&mut run(1e-8)).unwrap()
 }
 
+/// Random problems on which a solver once ended far from the optimum; the smallest of their kind.
+fn problems_that_once_stalled() -> Vec<Case> {
+    let group = |p, q, radius| SharingSpec::Group { p, q, radius };
+    let pscs = |p, q, radius| SharingSpec::Pscs { p, q, radius };
+    [
+        (
+            2_438_714_276_983_929_237,
+            vec![5, 3],
+            MachineSpec::svc(0.69),
+            group(1.0, 1.0, 2.47),
+        ),
+        (
+            10_978_910_692_005_676_404,
+            vec![3, 5, 4],
+            MachineSpec::svc(16.91),
+            group(3.47, 1.0, 0.97),
+        ),
+        (
+            1_433_645_354_446_238_210,
+            vec![5, 4, 4],
+            MachineSpec::svc(12.6),
+            pscs(2.83, 1.0, 2.33),
+        ),
+        (
+            8_750_185_113_848_576_467,
+            vec![3, 3, 5],
+            MachineSpec::Svr {
+                c: 1.95,
+                epsilon: 0.02,
+            },
+            group(3.42, 1.0, 0.5),
+        ),
+        (
+            2_804_623_693_053_198_767,
+            vec![4, 4, 3],
+            MachineSpec::Svr {
+                c: 5.92,
+                epsilon: 0.26,
+            },
+            group(3.5, 1.48, 2.46),
+        ),
+        (
+            15_636_825_129_465_054_300,
+            vec![4, 3],
+            MachineSpec::Svr {
+                c: 9.84,
+                epsilon: 0.26,
+            },
+            pscs(2.71, 1.0, 1.84),
+        ),
+        (
+            3_967_447_265_352_168_558,
+            vec![3, 3],
+            MachineSpec::Krr { lambda: 4.19 },
+            group(3.42, 1.0, 1.9),
+        ),
+        (
+            9_560_187_023_833_069_143,
+            vec![4, 3],
+            MachineSpec::Krr { lambda: 4.64 },
+            pscs(3.99, 1.0, 1.52),
+        ),
+        (
+            2_382_802_462_443_739_957,
+            vec![3, 3],
+            MachineSpec::OneClass { nu: 0.99 },
+            group(3.38, 1.0, 0.77),
+        ),
+        (
+            11_415_146_242_811_064_520,
+            vec![3, 3],
+            MachineSpec::OneClass { nu: 0.89 },
+            group(1.0, 1.0, 1.03),
+        ),
+        (
+            16_224_905_885_427_377_217,
+            vec![3, 4, 3],
+            MachineSpec::OneClass { nu: 0.54 },
+            group(3.45, 2.0, 2.34),
+        ),
+        (
+            3_510_691_092_540_739_131,
+            vec![4, 3],
+            MachineSpec::OneClass { nu: 0.72 },
+            pscs(3.93, 1.0, 2.78),
+        ),
+        (
+            15_729_597_443_256_701_924,
+            vec![3, 4],
+            MachineSpec::OneClass { nu: 0.98 },
+            group(2.32, 1.0, 0.8),
+        ),
+    ]
+    .into_iter()
+    .map(|(seed, sizes, machine, sharing)| Case {
+        seed,
+        sizes,
+        machine,
+        sharing,
+    })
+    .collect()
+}
+
+#[test]
+fn problems_that_once_stalled_converge() {
+    let cases = problems_that_once_stalled();
+    let count = cases.len();
+    let failures: Vec<String> = cases
+        .into_iter()
+        .filter_map(|case| {
+            let outcome = case.fit(1e-6).outcome().clone();
+            (!outcome.status.is_converged())
+                .then(|| format!("{:?} at gap {:.1e}: {case:?}", outcome.status, outcome.gap))
+        })
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {count}:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -272,7 +395,8 @@ proptest! {
         let tight = case.fit(1e-9);
         for model in [&loose, &tight] {
             let outcome = model.outcome();
-            prop_assert!(outcome.bound <= outcome.objective, "{outcome:?}");
+            let rounding = 1e-13 * outcome.objective.abs();
+            prop_assert!(outcome.bound <= outcome.objective + rounding, "{outcome:?}");
             for pair in outcome.trace.windows(2) {
                 prop_assert!(pair[0].bound <= pair[1].bound, "{pair:?}");
                 prop_assert!(pair[0].objective >= pair[1].objective, "{pair:?}");

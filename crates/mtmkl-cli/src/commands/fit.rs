@@ -157,7 +157,7 @@ fn run_of<'a>(args: &FitArgs, stop: &Stop, progress: &'a mut Progress) -> Result
         Some(seconds) => bail!("--time-limit is {seconds}, expected a number of seconds ≥ 0"),
         None => None,
     };
-    if !(args.memory_limit > 0.0) {
+    if args.memory_limit.is_nan() || args.memory_limit <= 0.0 {
         bail!(
             "--memory-limit is {}, expected a number of GiB > 0",
             args.memory_limit
@@ -255,7 +255,7 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
     if let Some(path) = &args.report {
         super::report::write(&model, path)?;
     }
-    fit.print(&args, &model, &scores)?;
+    Fit::print(&args, &model, &scores)?;
     Ok(if model.outcome().status.is_converged() {
         Outcome::Done
     } else {
@@ -422,7 +422,7 @@ impl Fit {
         Ok(())
     }
 
-    fn print(&self, args: &FitArgs, model: &Model, scores: &Scores) -> Result<()> {
+    fn print(args: &FitArgs, model: &Model, scores: &Scores) -> Result<()> {
         if args.json {
             let mut object = output::json(model);
             object["scores"] = scores.json();
