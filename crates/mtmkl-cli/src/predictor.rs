@@ -203,7 +203,7 @@ impl Predictor<'_> {
                         gram.rows, gram.columns
                     )
                 })?;
-            let diagonal = diagonal
+            let diagonal: Option<Vec<f64>> = diagonal
                 .as_ref()
                 .map(|all| rows.iter().map(|&row| all[row]).collect());
             parts.push((name, part, diagonal));
