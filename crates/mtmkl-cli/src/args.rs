@@ -26,6 +26,7 @@ pub enum Command {
     /// The Iris case study of the paper: weights, certificate, picture of the decision boundaries, report.html
     Demo(DemoArgs),
     /// Learn kernel weights and machines from a table, and save them as a model
+    #[command(allow_negative_numbers = true)]
     Fit(Box<FitArgs>),
     /// Predict for new rows
     Predict(PredictArgs),

@@ -8,6 +8,7 @@ use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{Definiteness, ProblemSpec};
 
 use crate::args::FitArgs;
+use crate::words::nearest;
 
 /// The kernels of all `--kernel` flags.
 ///
@@ -121,9 +122,10 @@ fn term(text: &str) -> Result<TermSpec> {
              prior-ball, fixed) or group,p=…,q=…"
         )
     };
-    let (lift, rest) = match text.split_once(':') {
-        Some((lift, rest)) => (lift, rest),
-        None => ("group", text.strip_prefix("group").unwrap_or(text)),
+    let (lift, rest) = match (text.split_once(':'), text.strip_prefix("group")) {
+        (Some((lift, rest)), _) => (lift, rest),
+        (None, Some(rest)) if rest.is_empty() || rest.starts_with(',') => ("group", rest),
+        _ => return Err(wrong(format!("there is no `{text}`"))),
     };
     let mut pieces = rest.split(',');
     let set = pieces.next().unwrap_or_default();
@@ -233,15 +235,29 @@ pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
     Ok(spec)
 }
 
+/// An error of the core about a parameter, in the words of the command line.
+pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
+    match error {
+        // The terms of a sum have parameters of the same names, which are not flags.
+        mtmkl::Error::Param {
+            name,
+            value,
+            expected,
+        } if args.term.is_empty() => {
+            let flag = match name {
+                "tolerance" => "tol".to_string(),
+                "prior" => "weights".to_string(),
+                other => other.replace('_', "-"),
+            };
+            anyhow!("--{flag} is {value}, expected {expected}")
+        }
+        other => other.into(),
+    }
+}
+
 fn unknown(what: &str, name: &str, known: &[&str]) -> anyhow::Error {
-    let nearest = known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(known, name), known))
-        .filter(|(distance, _)| *distance <= 3)
-        .min()
-        .map_or(String::new(), |(_, known)| {
-            format!("did you mean `{known}`? ")
-        });
+    let nearest =
+        nearest(name, known).map_or(String::new(), |known| format!("did you mean `{known}`? "));
     anyhow!(
         "there is no {what} `{name}`; {nearest}known: {}",
         known.join(", ")

@@ -6,10 +6,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgAction, CommandFactory, Parser};
 
 use crate::args::{Cli, Command};
+use crate::words::nearest;
 
 /// Flags that make no sense inside a file.
 const NOT_IN_FILES: [&str; 6] = [
@@ -44,7 +45,21 @@ pub fn parse(arguments: &[OsString]) -> Result<std::result::Result<Cli, clap::Er
     let mut merged: Vec<OsString> = arguments[..2].to_vec();
     merged.extend(flags(&text, path, given)?);
     merged.extend(given.iter().cloned());
-    Ok(Cli::try_parse_from(merged))
+    // The flags alone were fine, so whatever is wrong now stands in the file.
+    match Cli::try_parse_from(merged) {
+        Ok(cli) => Ok(Ok(cli)),
+        Err(error) => Err(anyhow!("{}: {}", path.display(), bare(&error.to_string()))),
+    }
+}
+
+/// clap's message without its frame: the word `error`, the usage and the pointer to `--help`.
+fn bare(message: &str) -> &str {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let end = ["\n\nUsage:", "\n\nFor more information"]
+        .iter()
+        .filter_map(|mark| message.find(mark))
+        .min();
+    message[..end.unwrap_or(message.len())].trim_end()
 }
 
 /// The flags that a file's settings stand for, without the lists that the command line replaces.
@@ -55,7 +70,7 @@ pub fn flags(text: &str, path: &Path, given: &[OsString]) -> Result<Vec<OsString
     let file = path.display();
     let table: toml::Table = text
         .parse()
-        .with_context(|| format!("{file} is not a TOML file"))?;
+        .with_context(|| format!("{file} cannot be read as TOML"))?;
     let program = Cli::command();
     let Some(fit) = program.find_subcommand("fit") else {
         bail!("the program has no `fit`")
@@ -68,28 +83,23 @@ pub fn flags(text: &str, path: &Path, given: &[OsString]) -> Result<Vec<OsString
     let mut flags: Vec<OsString> = Vec::new();
     for (name, value) in &table {
         let Some((_, argument)) = known.iter().find(|(known, _)| known == name) else {
-            let nearest = known
-                .iter()
-                .map(|(known, _)| {
-                    (
-                        strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase()),
-                        known,
-                    )
-                })
-                .min()
-                .map_or(String::new(), |(_, known)| {
-                    format!("; did you mean `{known}`?")
-                });
-            bail!("{file}: unknown setting `{name}`{nearest}");
+            bail!("{file}: {}", unknown(name, value, &known))
         };
         let flag = format!("--{name}");
         let is_list = matches!(argument.get_action(), ArgAction::Append);
-        let replaced = |argument: &OsString| {
-            argument
-                .to_str()
-                .is_some_and(|text| text == flag || text.starts_with(&format!("{flag}=")))
+        let is_given = |flag: &str| {
+            given.iter().filter_map(|text| text.to_str()).any(|text| {
+                text.strip_prefix(flag)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            })
         };
-        if is_list && given.iter().any(replaced) {
+        // Flags win: over a list as a whole, and over a setting that excludes them.
+        let excluded = fit
+            .get_arg_conflicts_with(argument)
+            .into_iter()
+            .filter_map(clap::Arg::get_long)
+            .any(|other| is_given(&format!("--{other}")));
+        if excluded || (is_list && is_given(&flag)) {
             continue;
         }
         match (value, argument.get_action()) {
@@ -108,6 +118,28 @@ pub fn flags(text: &str, path: &Path, given: &[OsString]) -> Result<Vec<OsString
         }
     }
     Ok(flags)
+}
+
+/// Why a name is not a setting, and what was likely meant.
+fn unknown(name: &str, value: &toml::Value, known: &[(&str, &clap::Arg)]) -> String {
+    if NOT_IN_FILES.contains(&name) {
+        return format!("`{name}` is not a setting of a run; say --{name} on the command line");
+    }
+    if name == "data" {
+        return "the table is not a setting; name it on the command line, mtmkl fit DATA --config FILE"
+            .to_string();
+    }
+    if value.is_table() {
+        return format!(
+            "there are no sections, found `[{name}]`; write its settings at the top of the file"
+        );
+    }
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let hint = match nearest(name, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "the settings are the flags that mtmkl fit --help lists".to_string(),
+    };
+    format!("unknown setting `{name}`; {hint}")
 }
 
 fn plain(value: &toml::Value, name: &str, path: &Path) -> Result<String> {

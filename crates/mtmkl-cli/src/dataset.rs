@@ -11,6 +11,7 @@ use mtmkl::{GivenGram, Samples, Targets, Task};
 use crate::args::Multiclass;
 use crate::frame::{Frame, Goal, Raw};
 use crate::input::Gram;
+use crate::words::by_number_then_text;
 
 /// Kernel matrices by name, each square over all rows of the table.
 pub type Grams = BTreeMap<String, Gram>;
@@ -60,20 +61,14 @@ impl Dataset {
                 }
                 let mut names: Vec<(&str, Vec<usize>)> = by_task.into_iter().collect();
                 // Numbered tasks in the order of their numbers.
-                names.sort_by(|a, b| match (a.0.parse::<f64>(), b.0.parse::<f64>()) {
-                    (Ok(a), Ok(b)) => a.total_cmp(&b),
-                    _ => a.0.cmp(b.0),
-                });
+                names.sort_by(|a, b| by_number_then_text(a.0, b.0));
                 groups.extend(
                     names
                         .into_iter()
                         .map(|(name, rows)| (name.to_string(), rows)),
                 );
             }
-            None => groups.push((
-                frame.target.clone().unwrap_or_else(|| "all".to_string()),
-                chosen.to_vec(),
-            )),
+            None => groups.push((frame.only_task(), chosen.to_vec())),
         }
         let d = frame.features.len();
         let mut samples = Vec::new();
@@ -133,10 +128,20 @@ impl Dataset {
             }
             Goal::Binary { classes } => {
                 let target = text()?;
-                let labels = rows
-                    .iter()
-                    .map(|&row| sign(target[row] == classes[1]))
-                    .collect();
+                let positive: Vec<bool> =
+                    rows.iter().map(|&row| target[row] == classes[1]).collect();
+                if let Some(only) = positive
+                    .first()
+                    .filter(|first| positive.iter().all(|other| other == *first))
+                {
+                    bail!(
+                        "task `{name}`: the target is `{}` in all its rows ({}), never `{}`; leave these rows out, or add some of the other class",
+                        classes[usize::from(*only)],
+                        rows.len(),
+                        classes[usize::from(!only)]
+                    );
+                }
+                let labels = positive.into_iter().map(sign).collect();
                 vec![Task::new(name, Targets::Labels(labels))]
             }
             Goal::Multiclass {
@@ -144,6 +149,14 @@ impl Dataset {
                 scheme: Multiclass::Ova,
             } => {
                 let target = text()?;
+                if let Some(class) = classes
+                    .iter()
+                    .find(|class| rows.iter().all(|&row| target[row] != **class))
+                {
+                    bail!(
+                        "class `{class}` has no rows left to learn from; all of them have missing values"
+                    );
+                }
                 classes
                     .iter()
                     .map(|class| {

@@ -6,7 +6,9 @@ use mtmkl::kernel::{KernelView, parse_kernel};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{FitArgs, Missing, Multiclass, Scaling};
-use crate::input::{Table, Values};
+use crate::dataset::pairs;
+use crate::input::{Format, InputError, Table, Values};
+use crate::words::{by_number_then_text, count};
 
 /// The key under which a frame is kept in a model's notes.
 pub const NOTE: &str = "frame";
@@ -115,11 +117,12 @@ impl Raw {
 }
 
 impl Frame {
-    /// The frame for a table to learn from; scales are learned later, on the training rows.
+    /// The frame for a table to learn from; scales are learned later, on the training rows. Columns count only where
+    /// `computed` says that some kernel is computed from them.
     ///
     /// # Errors
     /// Names the column, and the option that would help.
-    pub fn new(table: &Table, args: &FitArgs) -> Result<Self> {
+    pub fn new(table: &Table, args: &FitArgs, computed: bool) -> Result<Self> {
         let one_class = matches!(args.machine.as_str(), "svdd" | "ocsvm");
         let special: Vec<&String> = [&args.target, &args.task, &args.sample_weight, &args.id]
             .into_iter()
@@ -155,22 +158,45 @@ impl Frame {
             .filter(|name| !special.contains(&name))
             .collect();
         let chosen: Vec<String> = match &args.features {
+            _ if !computed => Vec::new(),
             None => available,
             Some(text) => {
                 // The grammar of a kernel's columns, and its errors.
-                let view: KernelView = parse_kernel(&format!("linear@{text}"))?;
-                let positions = view.columns.resolve(&available)?.unwrap_or_default();
+                let view: KernelView = parse_kernel(&format!("linear@{text}"))
+                    .map_err(|error| anyhow!("--features {text}: {}", problem_of(&error)))?;
+                let positions = view
+                    .columns
+                    .resolve(&available)
+                    .map_err(|error| anyhow!("--features {text}: {}", problem_of(&error)))?
+                    .unwrap_or_default();
                 positions
                     .into_iter()
                     .map(|position| available[position].clone())
                     .collect()
             }
         };
+        if computed && chosen.is_empty() {
+            bail!(
+                "{} has no column left to learn from: all of them are the target, the task, the weight, the row names or ignored",
+                table.source
+            );
+        }
         let mut features = Vec::new();
         for name in &chosen {
             if args.one_hot.contains(name) {
-                let mut categories = texts(table, name)?;
-                categories.sort();
+                let missing = &table.column(name)?.missing;
+                if let (Some(&first), Missing::Error) = (missing.first(), args.missing) {
+                    return Err(InputError::Missing {
+                        file: table.source.clone(),
+                        column: name.clone(),
+                        count: missing.len(),
+                        place: table.place(first),
+                        remedy: "`--missing drop` leaves these rows out, `--missing mean` fills in the shares of the values",
+                    }
+                    .into());
+                }
+                let mut categories = present(table, name)?;
+                categories.sort_by(|a, b| by_number_then_text(a, b));
                 categories.dedup();
                 features.extend(categories.into_iter().map(|category| Feature {
                     name: format!("{name}={category}"),
@@ -215,16 +241,8 @@ impl Frame {
             .target
             .as_deref()
             .context("--target COLUMN is needed")?;
-        let missing = &table.column(target)?.missing;
-        let names = texts(table, target)?;
-        let mut classes: Vec<String> = (0..names.len())
-            .filter(|row| missing.binary_search(row).is_err())
-            .map(|row| names[row].clone())
-            .collect();
-        classes.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a.total_cmp(&b),
-            _ => a.cmp(b),
-        });
+        let mut classes = present(table, target)?;
+        classes.sort_by(|a, b| by_number_then_text(a, b));
         classes.dedup();
         match classes.len() {
             0 | 1 => bail!(
@@ -236,10 +254,11 @@ impl Frame {
             ),
             2 => Ok(Goal::Binary { classes }),
             count if args.task.is_some() => bail!(
-                "{}: the target `{target}` has {count} values ({}, …), but with a task column each task must be a choice between the \
-                 same two; leave --task out to make one task per class",
+                "{}: the target `{target}` has {count} values ({}{}), but with a task column each task must be a choice between the \
+                 same two; leave --task out to make one task per class, or say --machine krr or svr to predict numbers",
                 table.source,
-                classes[..3].join(", ")
+                classes[..3].join(", "),
+                if count > 3 { ", …" } else { "" }
             ),
             count
                 if 2 * count > table.rows
@@ -273,14 +292,20 @@ impl Frame {
     pub fn rows(&self, table: &Table, with_target: bool, weight: Option<&str>) -> Result<Raw> {
         let mut dropped = vec![false; table.rows];
         let mut drop_rows = |rows: &[usize]| rows.iter().for_each(|&row| dropped[row] = true);
-        if let Some(target) = self.target.as_deref().filter(|_| with_target) {
-            let missing = &table.column(target)?.missing;
+        let needed = [
+            ("target", self.target.as_deref().filter(|_| with_target)),
+            ("task", self.task.as_deref()),
+            ("sample weight", weight),
+        ];
+        for (what, name) in needed {
+            let Some(name) = name else { continue };
+            let missing = &table.column(name)?.missing;
             if !missing.is_empty() && !self.drop_missing {
                 bail!(
-                    "{}: {} of {} rows have no value in the target `{target}`, the first at {}; --missing drop leaves them out",
+                    "{}: {} of {} no value in the {what} column `{name}`, the first at {}; --missing drop leaves them out",
                     table.source,
                     missing.len(),
-                    table.rows,
+                    count(table.rows, "row has", "rows have"),
                     table.place(missing[0])
                 );
             }
@@ -288,22 +313,9 @@ impl Frame {
         }
         let mut columns: Vec<Vec<f64>> = Vec::with_capacity(self.features.len());
         for feature in &self.features {
-            if let Some(category) = &feature.category {
-                let cells = texts(table, &feature.column)?;
-                columns.push(
-                    cells
-                        .iter()
-                        .map(|value| f64::from(u8::from(value == category)))
-                        .collect(),
-                );
-                continue;
-            }
+            let (mut numbers, missing) = numbers_of(table, feature)?;
             // Gaps stay gaps until the means are known.
-            let (numbers, missing) = table.numeric_or_missing(&feature.column)?;
-            let mut numbers = numbers.to_vec();
-            for &row in missing {
-                numbers[row] = f64::NAN;
-            }
+            missing.iter().for_each(|&row| numbers[row] = f64::NAN);
             if self.drop_missing {
                 drop_rows(missing);
             }
@@ -311,7 +323,10 @@ impl Frame {
         }
         let positions: Vec<usize> = (0..table.rows).filter(|&row| !dropped[row]).collect();
         if positions.is_empty() {
-            bail!("{}: no rows are left", table.source);
+            bail!(
+                "{}: no rows are left, each has a missing value; --ignore leaves out a column, --missing mean fills gaps",
+                table.source
+            );
         }
         let text = |name: &str| -> Result<Vec<String>> {
             let names = texts(table, name)?;
@@ -327,14 +342,21 @@ impl Frame {
             .filter(|_| with_target && self.goal == Goal::Regression)
         {
             Some(name) => {
-                let (numbers, _) = table.numeric_or_missing(name)?;
+                let column = table.column(name)?;
+                let Values::Numbers(numbers) = &column.values else {
+                    bail!(
+                        "{}: the target `{name}` is text, such as `{}`; svr and krr predict numbers, for classes say --machine svc",
+                        table.source,
+                        present(table, name)?.first().map_or("", String::as_str)
+                    )
+                };
                 Some(positions.iter().map(|&row| numbers[row]).collect())
             }
             None => None,
         };
         let weights = match weight {
             Some(name) => {
-                let numbers = table.numeric(name)?;
+                let (numbers, _) = table.numeric_or_missing(name)?;
                 Some(positions.iter().map(|&row| numbers[row]).collect())
             }
             None => None,
@@ -354,7 +376,16 @@ impl Frame {
     }
 
     /// Learns means and scales on these rows.
-    pub fn learn(&mut self, raw: &Raw, rows: &[usize], missing: Missing, scaling: Scaling) {
+    ///
+    /// # Errors
+    /// When a column has no value in any of them.
+    pub fn learn(
+        &mut self,
+        raw: &Raw,
+        rows: &[usize],
+        missing: Missing,
+        scaling: Scaling,
+    ) -> Result<()> {
         let d = self.features.len();
         for (column, feature) in self.features.iter_mut().enumerate() {
             let present: Vec<f64> = rows
@@ -362,7 +393,13 @@ impl Frame {
                 .map(|&row| raw.values[row * d + column])
                 .filter(|value| !value.is_nan())
                 .collect();
-            let count = present.len().max(1) as f64;
+            if present.is_empty() {
+                bail!(
+                    "column `{0}` has no value in any row to learn from; --ignore {0} leaves it out",
+                    feature.column
+                );
+            }
+            let count = present.len() as f64;
             let mean = present.iter().sum::<f64>() / count;
             if missing == Missing::Mean {
                 feature.fill = Some(mean);
@@ -384,6 +421,7 @@ impl Frame {
                 }
             };
         }
+        Ok(())
     }
 
     /// Fills gaps and scales.
@@ -398,7 +436,7 @@ impl Frame {
             if value.is_nan() {
                 *value = feature.fill.ok_or_else(|| {
                     anyhow!(
-                        "{}, {}, column `{}`: the value is missing, and the model was fitted without --missing mean",
+                        "{}, {}, column `{}`: the value is missing; only a model fitted with --missing mean fills it in, or with --missing drop skips the row",
                         table.source,
                         table.place(raw.positions[at / d]),
                         feature.column
@@ -419,11 +457,85 @@ impl Frame {
             .notes()
             .get(NOTE)
             .context("the model has no table description: it was not fitted by this program, use it from the library")?;
-        serde_json::from_str(note).context("the model's table description cannot be read")
+        let frame: Self =
+            serde_json::from_str(note).context("the model's table description cannot be read")?;
+        // A file can say anything; what follows takes these numbers for granted.
+        let tasks = model.tasks().len();
+        let fits = match &frame.goal {
+            Goal::Binary { classes } => classes.len() == 2,
+            Goal::Multiclass { classes, scheme } => match scheme {
+                Multiclass::Ova => classes.len() == tasks,
+                Multiclass::Ovo => pairs(classes).len() == tasks,
+            },
+            Goal::Regression | Goal::OneClass => true,
+        };
+        let kept = frame.features.len();
+        if !fits
+            || model
+                .support_sets()
+                .iter()
+                .any(|set| set.columns.len() != kept)
+        {
+            bail!("the model's table description does not fit its machines: the file is damaged");
+        }
+        Ok(frame)
+    }
+
+    /// The name of the only task, where no column names tasks.
+    pub fn only_task(&self) -> String {
+        self.target.clone().unwrap_or_else(|| "all".to_string())
     }
 }
 
-/// A column as text, the empty text where it is missing.
+/// The column behind a feature as numbers, 0 where missing, and the missing rows. What a LIBSVM file leaves out is zero.
+fn numbers_of<'a>(table: &'a Table, feature: &Feature) -> Result<(Vec<f64>, &'a [usize])> {
+    if let Some(category) = &feature.category {
+        let column = table.column(&feature.column)?;
+        let indicators = texts(table, &feature.column)?
+            .iter()
+            .map(|value| f64::from(u8::from(value == category)))
+            .collect();
+        return Ok((indicators, &column.missing));
+    }
+    match table.numeric_or_missing(&feature.column) {
+        Ok((numbers, missing)) => Ok((numbers.to_vec(), missing)),
+        Err(InputError::UnknownColumn { .. }) if left_out(table, &feature.column) => {
+            Ok((vec![0.0; table.rows], &[]))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a column is a feature that no line of a LIBSVM file mentions.
+fn left_out(table: &Table, name: &str) -> bool {
+    table.format == Format::Libsvm
+        && name
+            .strip_prefix('f')
+            .is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
+/// What is wrong, without the place that means nothing to the reader.
+pub fn problem_of(error: &mtmkl::Error) -> String {
+    match error {
+        mtmkl::Error::Data { problem, .. } => problem.to_string(),
+        mtmkl::Error::Kernel { problem, .. } => problem.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The cells of a column that have a value, as text.
+fn present(table: &Table, name: &str) -> Result<Vec<String>> {
+    let missing = &table.column(name)?.missing;
+    let mut row = 0..;
+    let mut cells = texts(table, name)?;
+    cells.retain(|_| {
+        row.next()
+            .is_some_and(|row| missing.binary_search(&row).is_err())
+    });
+    Ok(cells)
+}
+
+/// A column as text; what stands where it is missing means nothing.
 fn texts(table: &Table, name: &str) -> Result<Vec<String>> {
     let column = table.column(name)?;
     Ok(match &column.values {

@@ -14,8 +14,10 @@ pub mod output;
 pub mod predictor;
 pub mod progress;
 pub mod score;
+pub mod words;
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::CommandFactory;
 
@@ -24,6 +26,26 @@ use crate::commands::Outcome;
 
 /// Runs the program with these arguments (the first is its name) and returns its exit code.
 pub fn run(arguments: &[OsString]) -> u8 {
+    guarded(|| dispatch(arguments))
+}
+
+/// The last line of defence: a panic is a fault of ours, said in one sentence instead of a backtrace.
+fn guarded(program: impl FnOnce() -> u8) -> u8 {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic
+            .location()
+            .map_or(String::new(), |place| format!(" at {place}"));
+        let what = panic.payload_as_str().unwrap_or("no message");
+        output::note(&format!(
+            "mtmkl: internal error{place}: {what}. This is a bug in mtmkl, not in your data; please report it with the command you ran"
+        ));
+    }));
+    let code = catch_unwind(AssertUnwindSafe(program)).unwrap_or(2);
+    drop(std::panic::take_hook());
+    code
+}
+
+fn dispatch(arguments: &[OsString]) -> u8 {
     let cli = match config::parse(arguments) {
         Ok(Ok(cli)) => cli,
         Ok(Err(usage)) => {
@@ -70,6 +92,42 @@ fn complain(error: &anyhow::Error) -> u8 {
     if closed {
         return 0;
     }
-    output::note(&format!("mtmkl: {error:#}"));
+    output::note(&format!("mtmkl: {}", chain(error)));
     2
+}
+
+/// The error and its causes, each said once: many errors repeat their cause in their own words.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        let cause = cause.trim_end();
+        if text.is_empty() {
+            text += cause;
+        } else if !text.ends_with(cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_like_any_other() {
+        assert_eq!(guarded(|| 0), 0);
+        assert_eq!(guarded(|| panic!("on purpose, in a test")), 2);
+    }
+
+    #[test]
+    fn causes_are_said_once() {
+        let cause = std::io::Error::other("disk full");
+        let error = anyhow::Error::new(mtmkl::Error::Io {
+            path: "m".into(),
+            source: cause,
+        })
+        .context("cannot load m");
+        assert_eq!(chain(&error), "cannot load m: m: disk full");
+    }
 }

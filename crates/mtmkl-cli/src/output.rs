@@ -7,6 +7,7 @@ use mtmkl::{Model, Status};
 use serde_json::{Value, json};
 
 use crate::score::Score;
+use crate::words::count;
 
 /// Writes to standard output; a closed pipe is an error of kind `BrokenPipe`, which the program treats as success.
 ///
@@ -64,6 +65,49 @@ pub fn weight(value: f64) -> String {
     } else {
         format!("{value:.4}")
     }
+}
+
+/// A score: four digits, a dash where there was nothing to score.
+pub fn figure(value: f64) -> String {
+    if value.is_nan() {
+        "–".to_string()
+    } else {
+        format!("{value:.4}")
+    }
+}
+
+/// `3 passes, 0.012 s for kernels, 0.034 s to solve`
+pub fn effort(model: &Model) -> String {
+    let outcome = model.outcome();
+    format!(
+        "{}, {:.3} s for kernels, {:.3} s to solve",
+        count(outcome.trace.len(), "pass", "passes"),
+        outcome.seconds.kernels,
+        outcome.seconds.solve
+    )
+}
+
+/// A specification in words: `{"name":"pscs","p":2.0,"q":1.0}` → `pscs, p 2, q 1`.
+///
+/// # Errors
+/// When it has no JSON form, which none of ours lacks.
+pub fn plain(specification: &impl serde::Serialize) -> Result<String> {
+    let value = serde_json::to_value(specification)?;
+    let Value::Object(object) = &value else {
+        return Ok(value.to_string());
+    };
+    let mut parts = Vec::new();
+    if let Some(name) = object.get("name").and_then(Value::as_str) {
+        parts.push(name.to_string());
+    }
+    for (key, value) in object.iter().filter(|(key, _)| *key != "name") {
+        let value = match value.as_f64() {
+            Some(number) => number.to_string(),
+            None => value.to_string(),
+        };
+        parts.push(format!("{} {value}", key.replace('_', " ")));
+    }
+    Ok(parts.join(", "))
 }
 
 /// A share with a sensible number of digits: 0.00042 → 0.042 %.
@@ -221,7 +265,7 @@ pub fn scores(methods: &[(String, Score)]) -> String {
                 .chain(
                     methods
                         .iter()
-                        .map(|(_, score)| format!("{:.4}", score.tasks[number].score)),
+                        .map(|(_, score)| figure(score.tasks[number].score)),
                 )
                 .collect()
         })
@@ -230,11 +274,7 @@ pub fn scores(methods: &[(String, Score)]) -> String {
     rows.push(
         ["mean".to_string(), total.to_string()]
             .into_iter()
-            .chain(
-                methods
-                    .iter()
-                    .map(|(_, score)| format!("{:.4}", score.mean)),
-            )
+            .chain(methods.iter().map(|(_, score)| figure(score.mean)))
             .collect(),
     );
     table(&header, &rows)

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::error::{DataProblem, Place};
 use mtmkl::{CrossGram, Input, Model, Rows};
 
 use crate::args::Multiclass;
 use crate::dataset::{pair_name, pairs};
 use crate::frame::{Frame, Goal, Raw};
 use crate::input::Gram;
+use crate::words::{listed, nearest};
 
 /// Kernel matrices new rows × training rows of the table the model was fitted on, by name, with k(x, x) of the new rows where known.
 pub type CrossGrams = BTreeMap<String, (Gram, Option<Vec<f64>>)>;
@@ -70,7 +72,7 @@ impl Predictor<'_> {
                 .collect(),
         };
         let all = self.with_input(0, values, rows, cross, |input| {
-            Ok(self.model.decisions(input)?)
+            self.model.decisions(input).map_err(own_missing)
         })?;
         let mut predictions = Predictions {
             names,
@@ -132,7 +134,7 @@ impl Predictor<'_> {
             let known = self.model.tasks().iter().find(|known| known.name == task);
             let decisions = match known {
                 Some(known) => self.with_input(known.set, values, &rows, cross, |input| {
-                    Ok(self.model.decision(&task, input)?)
+                    self.model.decision(&task, input).map_err(own_missing)
                 })?,
                 None if self.new_tasks => {
                     if !cross.is_empty() {
@@ -148,12 +150,20 @@ impl Predictor<'_> {
                     let advice = if self.model.common().is_some() {
                         "; --new-tasks predicts for it from what the tasks share"
                     } else {
-                        ", and with this sharing nothing can be said about others"
+                        "; its sharing has no common part, from which a new task could be predicted"
                     };
-                    let error = self.model.decision(&task, Rows::new(&[], 0, 0)?).err();
-                    let text = error.map_or(String::new(), |error| error.to_string());
-                    let text = text.split(". ").next().unwrap_or_default().to_string();
-                    bail!("{text}{advice}");
+                    let known: Vec<&str> = self
+                        .model
+                        .tasks()
+                        .iter()
+                        .map(|known| known.name.as_str())
+                        .collect();
+                    let near = nearest(&task, &known)
+                        .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                    bail!(
+                        "the model was not fitted on the task `{task}`, but on {}{near}{advice}",
+                        listed(&known)
+                    );
                 }
             };
             for (&row, decision) in rows.iter().zip(decisions) {
@@ -194,7 +204,13 @@ impl Predictor<'_> {
             let part = rows
                 .iter()
                 .flat_map(|&row| training.iter().map(move |&column| (row, column)))
-                .map(|(row, column)| gram.values.get(row * gram.columns + column).copied())
+                .map(|(row, column)| {
+                    // A column too far would be found in the next row.
+                    let inside = column < gram.columns;
+                    inside
+                        .then(|| gram.values.get(row * gram.columns + column).copied())
+                        .flatten()
+                })
                 .collect::<Option<Vec<f64>>>()
                 .with_context(|| {
                     format!(
@@ -226,5 +242,19 @@ impl Predictor<'_> {
             rows: table,
             grams: &grams,
         })
+    }
+}
+
+/// k(x, x) is asked for in the words of `--cross`.
+fn own_missing(error: mtmkl::Error) -> anyhow::Error {
+    match error {
+        mtmkl::Error::Data {
+            place: Place::Gram { name, .. },
+            problem: DataProblem::OwnMissing,
+        } => anyhow!(
+            "--cross {name}: the values k(x, x) of the new rows are needed too, to normalise the kernel or for the sphere of \
+             svdd; save both with numpy.savez(FILE, k=K, own=diagonal[:, None])"
+        ),
+        other => other.into(),
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use crate::frame::{Goal, Raw};
+use crate::frame::{Frame, Goal, Raw};
 use crate::predictor::Predictions;
+use crate::words::by_number_then_text;
 
 /// One figure per task and one for all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,7 +36,7 @@ pub struct TaskScore {
 /// # Errors
 /// When the targets are not there.
 pub fn score(
-    goal: &Goal,
+    frame: &Frame,
     raw: &Raw,
     predictions: &Predictions,
     inlier: Option<&str>,
@@ -46,7 +47,7 @@ pub fn score(
             .context("the target column is needed to score")
     };
     let hit = |yes: bool| f64::from(u8::from(yes));
-    match goal {
+    match &frame.goal {
         Goal::Multiclass { classes, .. } => {
             let target = target()?;
             let hits: Vec<f64> = target
@@ -84,7 +85,7 @@ pub fn score(
                 .zip(&predictions.labels)
                 .map(|(a, b)| hit(a == b))
                 .collect();
-            Ok(by_task(raw, "accuracy", |rows| {
+            Ok(by_task(frame, raw, "accuracy", |rows| {
                 mean(&rows.iter().map(|&row| hits[row]).collect::<Vec<_>>())
             }))
         }
@@ -93,7 +94,7 @@ pub fn score(
                 .numbers
                 .as_ref()
                 .context("the target column is needed to score")?;
-            Ok(by_task(raw, "R2", |rows| {
+            Ok(by_task(frame, raw, "R2", |rows| {
                 let own: Vec<f64> = rows.iter().map(|&row| numbers[row]).collect();
                 let middle = mean(&own);
                 let total: f64 = own.iter().map(|value| (value - middle).powi(2)).sum();
@@ -109,14 +110,24 @@ pub fn score(
             }))
         }
         Goal::OneClass => match (raw.target.as_ref(), inlier) {
-            (Some(target), Some(inlier)) => Ok(by_task(raw, "accuracy", |rows| {
+            (Some(target), Some(inlier)) if !target.iter().any(|value| value == inlier) => {
+                let mut values = target.clone();
+                values.sort_by(|a, b| by_number_then_text(a, b));
+                values.dedup();
+                values.truncate(8);
+                bail!(
+                    "no row has the target `{inlier}`, which would mark it as an inlier; say which value does with --inlier VALUE (there are {})",
+                    values.join(", ")
+                )
+            }
+            (Some(target), Some(inlier)) => Ok(by_task(frame, raw, "accuracy", |rows| {
                 let hits: Vec<f64> = rows
                     .iter()
                     .map(|&row| hit((target[row] == inlier) == (predictions.numbers[row] > 0.0)))
                     .collect();
                 mean(&hits)
             })),
-            _ => Ok(by_task(raw, "accepted", |rows| {
+            _ => Ok(by_task(frame, raw, "accepted", |rows| {
                 mean(
                     &rows
                         .iter()
@@ -128,13 +139,18 @@ pub fn score(
     }
 }
 
-fn by_task(raw: &Raw, metric: &'static str, figure: impl Fn(&[usize]) -> f64) -> Score {
+fn by_task(
+    frame: &Frame,
+    raw: &Raw,
+    metric: &'static str,
+    figure: impl Fn(&[usize]) -> f64,
+) -> Score {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for row in 0..raw.count {
         let task = raw
             .task
             .as_ref()
-            .map_or("all".to_string(), |tasks| tasks[row].clone());
+            .map_or_else(|| frame.only_task(), |tasks| tasks[row].clone());
         groups.entry(task).or_default().push(row);
     }
     let mut tasks: Vec<TaskScore> = groups
@@ -145,12 +161,7 @@ fn by_task(raw: &Raw, metric: &'static str, figure: impl Fn(&[usize]) -> f64) ->
             score: figure(&rows),
         })
         .collect();
-    tasks.sort_by(
-        |a, b| match (a.name.parse::<f64>(), b.name.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a.total_cmp(&b),
-            _ => a.name.cmp(&b.name),
-        },
-    );
+    tasks.sort_by(|a, b| by_number_then_text(&a.name, &b.name));
     let mean = mean(&tasks.iter().map(|task| task.score).collect::<Vec<_>>());
     Score {
         metric,

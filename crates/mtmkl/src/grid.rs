@@ -136,25 +136,7 @@ impl IndexMut<(usize, usize)> for Grid {
     }
 }
 
-/// Σ_i a_i b_i in four interleaved sums: a fixed order of additions that the compiler can vectorise.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let mut sums = [0.0; LANES];
-    let mut chunks_a = a.chunks_exact(LANES);
-    let mut chunks_b = b.chunks_exact(LANES);
-    for (x, y) in (&mut chunks_a).zip(&mut chunks_b) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    let rest: f64 = chunks_a
-        .remainder()
-        .iter()
-        .zip(chunks_b.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
-    sums.iter().sum::<f64>() + rest
-}
+pub(crate) use crate::vector::dot;
 
 #[cfg(test)]
 mod tests {

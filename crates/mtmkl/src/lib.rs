@@ -51,6 +51,7 @@ pub mod random;
 pub mod run;
 pub mod sharing;
 pub mod solver;
+mod vector;
 
 pub use data::{GivenGram, Rows, Samples, Targets, Task};
 pub use error::{Error, Result};

@@ -52,6 +52,9 @@ impl Cholesky {
     /// Factors A + jitter · I, with the jitter raised from `relative` · max diagonal until it succeeds.
     pub(crate) fn with_jitter(mut matrix: Vec<f64>, n: usize, relative: f64) -> Option<Self> {
         let largest = (0..n).fold(0.0_f64, |a, i| a.max(matrix[i * n + i].abs()));
+        if largest == 0.0 {
+            return None;
+        }
         let mut added = 0.0;
         let mut jitter = relative * largest.max(f64::MIN_POSITIVE);
         for _ in 0..12 {
@@ -154,12 +157,7 @@ pub(crate) fn solve_small(a: &mut [f64], b: &mut [f64], n: usize) -> bool {
     b.iter().take(n).all(|value| value.is_finite())
 }
 
-/// y ← y + a x.
-pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
-    for (out, value) in y.iter_mut().zip(x) {
-        *out += a * value;
-    }
-}
+pub(crate) use crate::vector::axpy;
 
 #[cfg(test)]
 mod tests {

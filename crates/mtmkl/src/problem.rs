@@ -327,6 +327,9 @@ impl Prepared<'_> {
         }
         let started = Instant::now();
         let problem = self.problem;
+        let stop = run
+            .time_limit
+            .map_or_else(|| run.stop.clone(), |limit| run.stop.with_limit(limit));
         let mut engine = self.local_engine(choice.machine.as_ref());
         let solver = spec.solver.build()?;
         let solution = solver.solve(&mut engine, &choice.sharing, run)?;
@@ -334,7 +337,7 @@ impl Prepared<'_> {
         let request = Request {
             accuracy: 0.1 * run.tolerance,
             curvature: false,
-            stop: run.stop.clone(),
+            stop,
         };
         engine.evaluate(&solution.theta, &request)?;
         let fitted = engine.fitted(&solution.theta)?;

@@ -1,5 +1,6 @@
 //! One valid tiny problem, then one fault each: every fault is refused with its typed error, and the message names the place, the
 //! value and what was expected.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 
@@ -912,7 +913,7 @@ fn parameters_of_epf_out_of_range_are_refused() {
     };
     for value in [1.0, 0.5, f64::NAN, f64::INFINITY] {
         param("nu", value, "expected a finite number > 1", |epf, value| {
-            epf.nu = value
+            epf.nu = value;
         });
     }
     for value in [-0.1, f64::NAN, f64::INFINITY] {
@@ -927,7 +928,7 @@ fn parameters_of_epf_out_of_range_are_refused() {
         let expected = "expected a number in (0, 1)";
         param("sigma", value, expected, |epf, value| epf.sigma = value);
         param("backtrack", value, expected, |epf, value| {
-            epf.backtrack = value
+            epf.backtrack = value;
         });
     }
     refused(faults);
@@ -970,6 +971,9 @@ fn new_samples_that_do_not_fit_the_model_are_refused() {
             } =>
             Error::Data { place: Place::Cell { row: 1, .. }, problem: DataProblem::Negative { .. } },
             ["row 1", "column `width`", "-2", "expected a number ≥ 0", "`chi2`"]),
+        fault!("values too large for the kernel", predict("far", &[1e200, 0.5], 1, 2) =>
+            Error::Data { problem: DataProblem::Overflow(_), .. },
+            ["too large", "scale the columns"]),
         fault!("a table with a hole", predict("far", &[0.5, 0.5, 0.5], 2, 2) =>
             Error::Data { problem: DataProblem::Length { found: 3, expected: 4, .. }, .. },
             ["values of a table: 3", "expected 4"]),

@@ -1,5 +1,6 @@
 //! What is unusual but no error: degenerate samples, kernels without content, extreme parameters, early ends. The answer is the conic
 //! optimum (where there is one to compare with), predictions are finite, and the status and the gap are honest.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -123,7 +124,7 @@ fn one_task(points: Vec<f64>, seed: u64) -> Data {
     }
 }
 
-/// One machine of each kind, with a sharing of fixed mass that all of them accept.
+/// One machine of each kind.
 fn all_machines() -> Vec<MachineSpec> {
     registered_machines()
         .iter()
@@ -583,10 +584,11 @@ fn a_weight_of_three_is_three_copies_of_the_row() {
             ),
         );
     };
-    compare(MachineSpec::svc(0.7), Targets::Labels, &data.labels[0]);
+    // Small enough for the bounds, which the weights multiply, to be felt.
+    compare(MachineSpec::svc(0.15), Targets::Labels, &data.labels[0]);
     compare(
         MachineSpec::Svr {
-            c: 0.5,
+            c: 0.15,
             epsilon: 0.1,
         },
         Targets::Values,

@@ -1,5 +1,6 @@
 //! Models on disk and in use: what is saved comes back bit for bit, whatever else is in a file is refused without a panic, and a
 //! prediction depends on the new sample and the model only.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -654,7 +655,8 @@ fn a_kernel_that_is_none_is_refused_as_a_bad_file() {
 
 #[test]
 fn headers_that_contradict_themselves_never_panic() {
-    let changes: [(&str, fn(&mut Pieces)); 8] = [
+    type Change = fn(&mut Pieces);
+    let changes: [(&str, Change); 8] = [
         ("a given kernel without its diagonal", |pieces| {
             pieces.header["sets"][0]["given"] = json!([]);
         }),

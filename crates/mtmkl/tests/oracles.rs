@@ -1,5 +1,6 @@
 //! The linear maximisation oracle of every sharing: no random feasible point beats it, and an independent conic solution agrees, for
 //! costs of both signs, ties and nothing but losses, with p and q from the sharpest to the flattest.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

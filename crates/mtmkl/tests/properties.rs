@@ -1,5 +1,6 @@
 //! What holds for every problem, tried on random small ones: the certificate brackets the optimum, and nothing that should not matter
 //! does (the order of rows, the scale of a normalised kernel, shrinking, threads).
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

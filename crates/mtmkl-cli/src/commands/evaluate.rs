@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::Outcome;
-use super::fit::read_table;
+use super::fit::{note_dropped, read_table};
 use super::predict::Loaded;
 use crate::args::EvaluateArgs;
 use crate::frame::Goal;
@@ -23,11 +23,17 @@ pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
     let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
     let table = read_table(&args.data, &args.table, &text)?;
     let raw = loaded.frame.rows(&table, true, None)?;
+    note_dropped(&table, &raw);
     let values = loaded.frame.scaled(&raw, &table)?;
-    let predictions =
-        loaded.predict(&raw, &values, &Loaded::cross(&args.cross)?, args.new_tasks)?;
+    let predictions = loaded.predict(
+        &table,
+        &raw,
+        &values,
+        Loaded::cross(&args.cross)?,
+        args.new_tasks,
+    )?;
     let inlier = (loaded.frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
-    let score = score(&loaded.frame.goal, &raw, &predictions, inlier)?;
+    let score = score(&loaded.frame, &raw, &predictions, inlier)?;
     if args.json {
         let object = json!({
             "rows": raw.count, "metric": score.metric, "mean": score.mean, "tasks": score.tasks,

@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Model, Prepared, Problem, Run, Stop};
+use mtmkl::{Model, Prepared, Problem, ProblemSpec, Run, Stop, Task};
 use serde_json::json;
 
 use super::Outcome;
 use crate::args::{FitArgs, TableArgs};
 use crate::dataset::{Dataset, Grams, split};
-use crate::frame::{Frame, NOTE, Raw};
+use crate::frame::{Frame, NOTE, Raw, problem_of};
 use crate::input::{self, Delimiter, Format, Gram, GramOptions, Table, TableOptions};
 use crate::predictor::{CrossGrams, Predictor};
 use crate::progress::Progress;
 use crate::score::{Score, score};
+use crate::words::count;
 use crate::{choices, output};
 
 /// Notes that the program keeps in a model beside the frame.
@@ -69,6 +70,38 @@ pub fn read_table(path: &Path, args: &TableArgs, text: &[&str]) -> Result<Table>
     Ok(table)
 }
 
+/// Says on standard error how many rows are not used.
+pub fn note_dropped(table: &Table, raw: &Raw) {
+    let dropped = table.rows - raw.count;
+    if dropped > 0 {
+        output::note(&format!(
+            "note: {}: {} left out",
+            table.source,
+            count(
+                dropped,
+                "row with missing values is",
+                "rows with missing values are"
+            )
+        ));
+    }
+}
+
+/// A kernel matrix' name: the file's without folder and ending, without the characters that specifications use.
+fn gram_name(path: &Path, member: Option<&str>, taken: &Grams) -> String {
+    let plain = |text: &str| text.replace([',', '@', '|', '=', ':'], "_");
+    let stem = path
+        .file_stem()
+        .map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+    let with =
+        |head: &str| plain(&member.map_or(head.to_string(), |member| format!("{head}/{member}")));
+    let short = with(&stem);
+    if taken.contains_key(&short) {
+        with(&path.display().to_string())
+    } else {
+        short
+    }
+}
+
 /// Reads the kernel matrices that `precomputed:path=…` kernels name. An archive with several arrays stands for as many kernels.
 fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
     let mut grams = Grams::new();
@@ -82,16 +115,23 @@ fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
             .strip_prefix("path=")
             .or_else(|| options.strip_prefix("name="))
             .unwrap_or(options);
-        let members = input::read_gram(Path::new(path), None, &GramOptions::default())?;
+        let path = Path::new(path);
+        let members = input::read_gram(path, None, &GramOptions::default())?;
         let several = members.len() > 1;
         for (member, gram) in members {
-            let name = match member {
-                Some(member) if several => format!("{path}/{member}"),
-                _ => path.to_string(),
-            };
+            let name = gram_name(path, member.as_deref().filter(|_| several), &grams);
+            if grams.contains_key(&name) {
+                bail!("the kernel matrix {} is given twice", path.display());
+            }
+            if gram.row_names.is_some() && args.id.is_none() {
+                output::note(&format!(
+                    "note: {} names its rows, which are taken in the order they come; --id COLUMN matches them by name",
+                    path.display()
+                ));
+            }
             if gram.rows != table.rows || gram.columns != table.rows {
                 bail!(
-                    "kernel matrix {name} is {} × {}, expected {n} × {n}: one row and one column for each row of {}",
+                    "kernel matrix `{name}` is {} × {}, expected {n} × {n}: one row and one column for each row of {}",
                     gram.rows,
                     gram.columns,
                     table.source,
@@ -146,6 +186,18 @@ struct Fit {
     test: Vec<usize>,
     dataset_rows: Vec<Vec<usize>>,
     grams: Grams,
+    /// The flags as given, as TOML.
+    settings: String,
+}
+
+/// The rows that scores are about.
+struct Judged {
+    raw: Raw,
+    values: Vec<f64>,
+    /// The kernel matrices' part.
+    cross: CrossGrams,
+    /// What they are, in words.
+    split: String,
 }
 
 /// A run with the flags' limits.
@@ -181,13 +233,57 @@ fn run_of<'a>(args: &FitArgs, stop: &Stop, progress: &'a mut Progress) -> Result
     })
 }
 
-/// A stop that Ctrl-C requests.
+/// A stop that Ctrl-C requests; a second Ctrl-C ends the program at once.
 fn interruptible() -> Stop {
     let stop = Stop::never();
     let handle = stop.clone();
     // A second handler in one process cannot be set; then Ctrl-C ends the program as usual.
-    let _ = ctrlc::set_handler(move || handle.request());
+    let _ = ctrlc::set_handler(move || {
+        if handle.is_requested() {
+            // Whoever asks twice does not want to wait for the model; files are written whole or not at all.
+            #[allow(clippy::exit, reason = "there is no way back from a signal handler")]
+            std::process::exit(130);
+        }
+        handle.request();
+    });
     stop
+}
+
+/// What can be known to fail is said before the work is done, not after.
+fn check_places(args: &FitArgs) -> Result<()> {
+    for path in args.output.iter().chain(&args.report) {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        if path.is_dir() {
+            bail!("{} is a folder; give a file", path.display());
+        }
+        if !folder.is_dir() {
+            bail!(
+                "cannot write {}: there is no folder {}",
+                path.display(),
+                folder.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Names the kernel whose columns are not there.
+fn check_columns(spec: &ProblemSpec, frame: &Frame, table: &Table) -> Result<()> {
+    let columns = frame.columns();
+    for view in &spec.kernels {
+        view.columns.resolve(&columns).map_err(|error| {
+            anyhow!(
+                "kernel `{}` on {}: {}",
+                view.name,
+                table.source,
+                problem_of(&error)
+            )
+        })?;
+    }
+    Ok(())
 }
 
 /// `mtmkl fit`
@@ -204,38 +300,41 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
         .data
         .clone()
         .context("which table? Give its path: mtmkl fit DATA --target COLUMN")?;
-    let stop = interruptible();
+    check_places(&args)?;
     let text: Vec<&str> = [&args.task, &args.id]
         .into_iter()
         .flatten()
         .map(String::as_str)
         .collect();
     let table = read_table(&data, &args.table, &text)?;
-    let grams = read_grams(&mut args, &table)?;
-    let mut frame = Frame::new(&table, &args)?;
-    if !grams.is_empty()
-        && args
-            .kernel
-            .iter()
-            .all(|spec| spec.starts_with("precomputed:"))
-    {
-        frame.features.clear();
+    if table.format == Format::Libsvm && args.target.is_none() {
+        // The format has one place for it, and one name.
+        args.target = Some("label".to_string());
     }
+    let settings = toml::to_string(&args)?;
+    let grams = read_grams(&mut args, &table)?;
+    let computed = args
+        .kernel
+        .iter()
+        .any(|spec| !spec.starts_with("precomputed:"));
+    if computed && table.precomputed.is_some() {
+        bail!(
+            "{0} holds kernel values, not features (its rows begin with 0:i); use them with --kernel precomputed:path={0}",
+            table.source
+        );
+    }
+    let mut frame = Frame::new(&table, &args, computed)?;
     let raw = frame.rows(&table, true, args.sample_weight.as_deref())?;
+    note_dropped(&table, &raw);
     let (train, test) = match args.test_fraction {
         Some(share) => split(&frame, &raw, share, args.seed)?,
         None => ((0..raw.count).collect(), Vec::new()),
     };
-    frame.learn(&raw, &train, args.missing, args.scale);
+    frame.learn(&raw, &train, args.missing, args.scale)?;
     let values = frame.scaled(&raw, &table)?;
     let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
     let spec = choices::problem(&args, dataset.tasks.len())?;
-    let problem = Problem::new(spec, dataset.samples, dataset.tasks)?;
-    let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
-    let mut run = run_of(&args, &stop, &mut progress)?;
-    let prepared = problem.prepare(&run)?;
-    let mut model = prepared.fit(&mut run)?;
-    drop(run);
+    check_columns(&spec, &frame, &table)?;
     let fit = Fit {
         table,
         frame,
@@ -245,10 +344,25 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
         test,
         dataset_rows: dataset.rows,
         grams,
+        settings,
     };
-    let scores = fit.scores(&args, &model, &prepared, &stop)?;
+    let judged = fit.judged(&args, &dataset.tasks)?;
+    let problem = Problem::new(spec, dataset.samples, dataset.tasks)
+        .map_err(|error| choices::said_as_flag(error, &args))?;
+    // From here on there is something to keep; until here Ctrl-C ends the program.
+    let stop = interruptible();
+    let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
+    let mut run = run_of(&args, &stop, &mut progress)?;
+    let prepared = problem
+        .prepare(&run)
+        .map_err(|error| choices::said_as_flag(error, &args))?;
+    let mut model = prepared
+        .fit(&mut run)
+        .map_err(|error| choices::said_as_flag(error, &args))?;
+    drop(run);
+    let scores = fit.scores(&args, &judged, &model, &prepared, &stop)?;
     progress.finish();
-    fit.keep_notes(&args, &mut model, &scores)?;
+    fit.keep_notes(&mut model, &scores)?;
     if let Some(path) = &args.output {
         model.save(path)?;
     }
@@ -270,8 +384,8 @@ struct Scores {
 }
 
 impl Fit {
-    /// The rows to score on, with their scaled values and the kernel matrices' part.
-    fn test_rows(&self, args: &FitArgs) -> Result<(Raw, Vec<f64>, CrossGrams, String)> {
+    /// The rows to score on: those of `--test`, those held out, or those learned from.
+    fn judged(&self, args: &FitArgs, tasks: &[Task]) -> Result<Judged> {
         if let Some(path) = &args.test {
             if !self.grams.is_empty() {
                 bail!(
@@ -281,13 +395,25 @@ impl Fit {
             let text: Vec<&str> = self.frame.task.iter().map(String::as_str).collect();
             let table = read_table(path, &args.table, &text)?;
             let raw = self.frame.rows(&table, true, None)?;
-            let values = self.frame.scaled(&raw, &table)?;
-            return Ok((
+            note_dropped(&table, &raw);
+            let strange = raw
+                .task
+                .iter()
+                .flatten()
+                .find(|name| tasks.iter().all(|task| task.name != **name));
+            if let Some(name) = strange {
+                bail!(
+                    "{}: there is no task `{name}` in {}, so it cannot be scored; leave its rows out",
+                    table.source,
+                    self.table.source
+                );
+            }
+            return Ok(Judged {
+                values: self.frame.scaled(&raw, &table)?,
+                cross: CrossGrams::new(),
+                split: format!("{} of {}", count(raw.count, "row", "rows"), table.source),
                 raw,
-                values,
-                CrossGrams::new(),
-                format!("{} rows of {}", table.rows, table.source),
-            ));
+            });
         }
         let held = !self.test.is_empty();
         let rows = if held { &self.test } else { &self.train };
@@ -324,11 +450,20 @@ impl Fit {
             })
             .collect();
         let split = if held {
-            format!("{} held-out rows of {}", rows.len(), self.raw.count)
+            format!(
+                "{} of {}",
+                count(rows.len(), "held-out row", "held-out rows"),
+                self.raw.count
+            )
         } else {
             format!("the {} training rows", rows.len())
         };
-        Ok((raw, values, cross, split))
+        Ok(Judged {
+            raw,
+            values,
+            cross,
+            split,
+        })
     }
 
     /// Rows of the training table, per sample set.
@@ -342,11 +477,17 @@ impl Fit {
     fn scores(
         &self,
         args: &FitArgs,
+        judged: &Judged,
         model: &Model,
         prepared: &Prepared<'_>,
         stop: &Stop,
     ) -> Result<Scores> {
-        let (raw, values, cross, split) = self.test_rows(args)?;
+        let Judged {
+            raw,
+            values,
+            cross,
+            split,
+        } = judged;
         let training_rows = self.training_rows();
         let judge = |model: &Model| -> Result<Score> {
             let predictor = Predictor {
@@ -356,9 +497,9 @@ impl Fit {
                 training_rows: &training_rows,
             };
             score(
-                &self.frame.goal,
-                &raw,
-                &predictor.predict(&raw, &values, &cross)?,
+                &self.frame,
+                raw,
+                &predictor.predict(raw, values, cross)?,
                 None,
             )
         };
@@ -389,13 +530,16 @@ impl Fit {
             }
             methods.extend(best);
         }
-        Ok(Scores { split, methods })
+        Ok(Scores {
+            split: split.clone(),
+            methods,
+        })
     }
 
-    fn keep_notes(&self, args: &FitArgs, model: &mut Model, scores: &Scores) -> Result<()> {
+    fn keep_notes(&self, model: &mut Model, scores: &Scores) -> Result<()> {
         let notes = model.notes_mut();
         notes.insert(NOTE.to_string(), serde_json::to_string(&self.frame)?);
-        notes.insert(notes::SETTINGS.to_string(), toml::to_string(args)?);
+        notes.insert(notes::SETTINGS.to_string(), self.settings.clone());
         if !self.grams.is_empty() {
             notes.insert(
                 notes::TRAINING_ROWS.to_string(),
@@ -434,25 +578,20 @@ impl Fit {
             }
             return output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?));
         }
-        let outcome = model.outcome();
         let mut text = String::new();
         let shape = model.shape();
         text += &format!(
-            "{} task{}, {} kernel{}, machine {}, sharing {}\n\n",
-            shape.tasks,
-            if shape.tasks == 1 { "" } else { "s" },
-            shape.kernels,
-            if shape.kernels == 1 { "" } else { "s" },
+            "{}, {}, machine {}, sharing {}\n\n",
+            count(shape.tasks, "task", "tasks"),
+            count(shape.kernels, "kernel", "kernels"),
             args.machine,
             model.sharing().name()
         );
         text += &output::weights(model);
-        text += &format!("\n{}\n", output::certificate(model));
         text += &format!(
-            "{} passes, {:.3} s for kernels, {:.3} s to solve\n\n",
-            outcome.trace.len(),
-            outcome.seconds.kernels,
-            outcome.seconds.solve
+            "\n{}\n{}\n\n",
+            output::certificate(model),
+            output::effort(model)
         );
         text += &format!("On {}:\n{}", scores.split, output::scores(&scores.methods));
         if args.baselines {

@@ -24,8 +24,8 @@ pub fn run(args: &InspectArgs) -> Result<Outcome> {
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
         return Ok(Outcome::Done);
     }
-    let machine = serde_json::to_string(model.machine())?;
-    let sharing = serde_json::to_string(model.sharing())?;
+    let machine = output::plain(model.machine())?;
+    let sharing = output::plain(model.sharing())?;
     let mut text = format!(
         "machine  {machine}\nsharing  {sharing}\nkernels  {}",
         model.kernels().len()

@@ -7,12 +7,13 @@ use mtmkl::Model;
 use serde_json::json;
 
 use super::Outcome;
-use super::fit::{notes, read_table};
+use super::fit::{note_dropped, notes, read_table};
 use crate::args::PredictArgs;
 use crate::frame::{Frame, Raw};
-use crate::input::{self, GramOptions};
+use crate::input::{self, Gram, GramOptions, Table};
 use crate::output;
 use crate::predictor::{CrossGrams, Predictions, Predictor};
+use crate::words::{count, listed};
 
 /// A model read from a file, with what the program keeps in it.
 pub struct Loaded {
@@ -37,6 +38,7 @@ impl Loaded {
                 .context("the model's list of training rows cannot be read")?,
             None => Vec::new(),
         };
+        check_precomputed(&model, &training_rows)?;
         Ok(Self {
             model,
             frame,
@@ -76,34 +78,112 @@ impl Loaded {
         Ok(cross)
     }
 
-    /// Predicts for rows of a table.
+    /// Predicts for rows of a table, `cross` having one row for each of them, those left out included.
     ///
     /// # Errors
     /// When the rows do not fit the model.
     pub fn predict(
         &self,
+        table: &Table,
         raw: &Raw,
         values: &[f64],
-        cross: &CrossGrams,
+        cross: CrossGrams,
         new_tasks: bool,
     ) -> Result<Predictions> {
-        for (name, (gram, _)) in cross {
-            if gram.rows != raw.count {
-                bail!(
-                    "kernel matrix `{name}` has {} rows, expected {}: one for each new row",
-                    gram.rows,
-                    raw.count
-                );
-            }
-        }
+        let cross = self.cross_of(table, raw, cross)?;
         let predictor = Predictor {
             model: &self.model,
             frame: &self.frame,
             new_tasks,
             training_rows: &self.training_rows,
         };
-        predictor.predict(raw, values, cross)
+        predictor.predict(raw, values, &cross)
     }
+
+    /// The cross matrices that the kernels need, each with one row for each row that is predicted.
+    fn cross_of(&self, table: &Table, raw: &Raw, cross: CrossGrams) -> Result<CrossGrams> {
+        let given: Vec<&str> = self
+            .model
+            .kernels()
+            .iter()
+            .filter_map(|view| view.kernel.given())
+            .collect();
+        if let Some(name) = cross.keys().find(|name| !given.contains(&name.as_str())) {
+            let known = if given.is_empty() {
+                "none".to_string()
+            } else {
+                listed(&given)
+            };
+            bail!(
+                "--cross {name}: the model has no precomputed kernel of this name; it has {known}"
+            );
+        }
+        // A kernel without weight anywhere is not asked for.
+        let weighted = |number: usize| {
+            let weights = self.model.weights();
+            (0..weights.rows()).any(|task| weights[(task, number)] != 0.0)
+        };
+        for (number, view) in self.model.kernels().iter().enumerate() {
+            if let Some(name) = view.kernel.given()
+                && !cross.contains_key(name)
+                && weighted(number)
+            {
+                bail!(
+                    "the model has a precomputed kernel `{name}`: give its values between the new rows and the training rows with \
+                     --cross {name}=FILE"
+                );
+            }
+        }
+        cross
+            .into_iter()
+            .map(|(name, (gram, own))| {
+                if gram.rows != table.rows {
+                    bail!(
+                        "--cross {name}: the matrix has {}, expected {}: one for each row of {}",
+                        count(gram.rows, "row", "rows"),
+                        table.rows,
+                        table.source
+                    );
+                }
+                let values = raw
+                    .positions
+                    .iter()
+                    .flat_map(|&row| &gram.values[row * gram.columns..(row + 1) * gram.columns])
+                    .copied()
+                    .collect();
+                let own = own.map(|own| raw.positions.iter().map(|&row| own[row]).collect());
+                let gram = Gram {
+                    rows: raw.count,
+                    values,
+                    ..gram
+                };
+                Ok((name, (gram, own)))
+            })
+            .collect()
+    }
+}
+
+/// Whether a model has what prediction from its precomputed kernels takes for granted: a file can say anything.
+fn check_precomputed(model: &Model, training_rows: &[Vec<usize>]) -> Result<()> {
+    let given: Vec<&str> = model
+        .kernels()
+        .iter()
+        .filter_map(|view| view.kernel.given())
+        .collect();
+    let fits = model.support_sets().iter().enumerate().all(|(set, kept)| {
+        given
+            .iter()
+            .all(|name| kept.given_diagonals.contains_key(*name))
+            && training_rows
+                .get(set)
+                .is_some_and(|rows| rows.len() == kept.samples)
+    });
+    if !given.is_empty() && !fits {
+        bail!(
+            "the model does not say which rows its precomputed kernels are about: the file is damaged"
+        );
+    }
+    Ok(())
 }
 
 /// `mtmkl predict`
@@ -115,9 +195,15 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
     let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
     let table = read_table(&args.data, &args.table, &text)?;
     let raw = loaded.frame.rows(&table, false, None)?;
+    note_dropped(&table, &raw);
     let values = loaded.frame.scaled(&raw, &table)?;
-    let predictions =
-        loaded.predict(&raw, &values, &Loaded::cross(&args.cross)?, args.new_tasks)?;
+    let predictions = loaded.predict(
+        &table,
+        &raw,
+        &values,
+        Loaded::cross(&args.cross)?,
+        args.new_tasks,
+    )?;
     let text = if args.json {
         let rows: Vec<serde_json::Value> = (0..raw.count)
             .map(|row| {

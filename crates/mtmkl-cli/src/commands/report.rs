@@ -44,7 +44,6 @@ pub fn report(model: &Model) -> Result<Report> {
     let grid = |grid: &mtmkl::grid::Grid| -> Vec<Vec<f64>> {
         grid.iter_rows().map(<[f64]>::to_vec).collect()
     };
-    let text = |value: serde_json::Result<String>| value.map(|text| plain(&text));
     let settings: toml::Table = match model.notes().get(notes::SETTINGS) {
         Some(note) => note
             .parse()
@@ -87,8 +86,8 @@ pub fn report(model: &Model) -> Result<Report> {
         weights: grid(model.weights()),
         common: model.common().map(|common| common.row(0).to_vec()),
         specific: model.specific().map(grid),
-        machine: text(serde_json::to_string(model.machine()))?,
-        sharing: text(serde_json::to_string(model.sharing()))?,
+        machine: output::plain(model.machine())?,
+        sharing: output::plain(model.sharing())?,
         solver: settings
             .get("solver")
             .and_then(toml::Value::as_str)
@@ -129,25 +128,6 @@ pub fn report(model: &Model) -> Result<Report> {
         ],
         version: env!("CARGO_PKG_VERSION").to_string(),
     })
-}
-
-/// `{"name":"pscs","p":2.0,"q":1.0}` → `pscs, p 2, q 1`
-fn plain(json: &str) -> String {
-    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(json) else {
-        return json.to_string();
-    };
-    let mut parts = Vec::new();
-    if let Some(name) = object.get("name").and_then(serde_json::Value::as_str) {
-        parts.push(name.to_string());
-    }
-    for (key, value) in object.iter().filter(|(key, _)| *key != "name") {
-        let value = match value.as_f64() {
-            Some(number) => number.to_string(),
-            None => value.to_string(),
-        };
-        parts.push(format!("{key} {value}"));
-    }
-    parts.join(", ")
 }
 
 fn setting(value: &toml::Value) -> String {

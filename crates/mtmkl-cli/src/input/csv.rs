@@ -140,7 +140,8 @@ pub fn gram_from_bytes(
     let numbers: Vec<&[f64]> = kernel
         .iter()
         .map(|column| table.numeric(&column.name))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, _>>()
+        .map_err(incomplete)?;
     let mut values = Vec::with_capacity(rows * columns);
     for row in 0..rows {
         values.extend(numbers.iter().map(|column| column[row]));
@@ -151,6 +152,19 @@ pub fn gram_from_bytes(
         values,
         row_names,
     })
+}
+
+/// The error for a cell of a kernel matrix, without the remedies that are for tables.
+fn incomplete(mut error: InputError) -> InputError {
+    match &mut error {
+        InputError::Missing { remedy, .. } => *remedy = "a kernel matrix must be complete",
+        InputError::NotNumber { remedy, .. } => {
+            "a kernel matrix holds numbers, with names only in the first line and column"
+                .clone_into(remedy);
+        }
+        _ => {}
+    }
+    error
 }
 
 /// A cell as it stands in the text.
@@ -302,7 +316,7 @@ impl<'a> Records<'a> {
                         .get(self.position + 1)
                         .is_none_or(|next| *next == self.line_end) =>
                 {
-                    self.position += 2;
+                    self.position = (self.position + 2).min(self.bytes.len());
                     self.line += 1;
                     return Ok(());
                 }

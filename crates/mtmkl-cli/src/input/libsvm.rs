@@ -199,7 +199,7 @@ pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<
         .unwrap_or(0);
     let zero_based = precomputed.is_none() && rows.entries.iter().any(|(index, _)| *index == 0);
     let first = u64::from(!zero_based);
-    let features = (last + 1).saturating_sub(first);
+    let features = last.saturating_add(1) - first;
     let bytes_needed = features.saturating_mul(8 * rows.len() as u64 + COLUMN_BYTES);
     check_size(
         source,

@@ -12,6 +12,8 @@ pub mod npz;
 pub mod parquet;
 mod source;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

@@ -172,6 +172,7 @@ impl Engine for LocalEngine {
             sensitivities: Grid::zeros(shape.tasks, shape.kernels),
             curvature: request.curvature.then(Vec::new),
             inner_iterations: 0,
+            noise: 0.0,
         };
         for (number, result) in results.into_iter().enumerate() {
             evaluation.values.push(result.value);
@@ -181,6 +182,7 @@ impl Engine for LocalEngine {
                 .row_mut(number)
                 .copy_from_slice(&result.sensitivities);
             evaluation.inner_iterations += result.steps;
+            evaluation.noise += result.noise;
             if let (Some(all), Some(one)) = (&mut evaluation.curvature, result.curvature) {
                 all.push(one);
             }

@@ -37,6 +37,8 @@ pub struct Evaluation {
     pub curvature: Option<Vec<Curvature>>,
     /// Steps of the inner solver, summed over tasks.
     pub inner_iterations: usize,
+    /// What rounding can do to the values: 1e-14 of the terms that are added up in them.
+    pub noise: f64,
 }
 
 impl Evaluation {

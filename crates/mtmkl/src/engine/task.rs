@@ -42,6 +42,7 @@ pub(super) struct TaskEvaluation {
     pub(super) sensitivities: Vec<f64>,
     pub(super) curvature: Option<Curvature>,
     pub(super) steps: usize,
+    pub(super) noise: f64,
 }
 
 /// How to evaluate.
@@ -111,9 +112,7 @@ impl State {
             .par_chunks_mut(n)
             .enumerate()
             .for_each(|(kernel, image)| {
-                for &(i, change) in &changes {
-                    grams.add_row(kernel, i, change, image);
-                }
+                grams.add_rows(kernel, &changes, image);
             });
         self.anchor = now;
     }
@@ -166,13 +165,14 @@ impl State {
             upper,
         };
         let mut product = self.product(theta);
-        let size: f64 = qp.linear.iter().fold(1e-300, |a, &b| f64::max(a, b.abs()));
+        let size = slope_size(&linear, &self.beta, rows.diagonal());
         let mut tolerance = 1e-2 * size;
         let mut steps = 0;
         let mut gap = dual.scale * qp::gap(&qp, &self.beta, &product);
         let target = |beta: &[f64], product: &[f64]| {
             let value = dual.scale * objective(&linear, beta, product);
-            effort.accuracy * value.abs().max(effort.size)
+            let noise = dual.scale * noise(&linear, beta, rows.diagonal());
+            (effort.accuracy * value.abs().max(effort.size)).max(noise)
         };
         let mut accuracy = target(&self.beta, &product);
         // The gap is at most (violation) · Σ(upper − lower): tighten the violation until the gap itself is small enough.
@@ -214,6 +214,7 @@ impl State {
             sensitivities,
             curvature,
             steps,
+            noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
         }
     }
 
@@ -277,6 +278,7 @@ impl State {
             sensitivities: self.sensitivities(dual, grams),
             curvature,
             steps: 1,
+            noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
         })
     }
 
@@ -424,6 +426,27 @@ fn linear_term(dual: &Dual, rows: &CombinedRows<'_>) -> Vec<f64> {
         .enumerate()
         .map(|(v, q)| q + dual.diagonal * diagonal[v % n])
         .collect()
+}
+
+/// The size of slopes q − Kβ: that of q or, where there is none, of Kβ before anything cancels.
+fn slope_size(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
+    let largest = |values: &[f64]| values.iter().fold(0.0_f64, |a, &b| a.max(b.abs()));
+    let linear = largest(linear);
+    if linear > 0.0 {
+        return linear;
+    }
+    (largest(diagonal) * beta.iter().map(|value| value.abs()).sum::<f64>()).max(1e-300)
+}
+
+/// 1e-14 of the terms that are added up in q'β − ½ β'Kβ: what rounding can do to it.
+fn noise(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
+    let n = diagonal.len();
+    let (mut straight, mut root) = (0.0, 0.0);
+    for (v, value) in beta.iter().enumerate() {
+        straight += (linear[v] * value).abs();
+        root += value.abs() * diagonal[v % n].abs().sqrt();
+    }
+    1e-14 * (straight + 0.5 * root * root)
 }
 
 /// q'β − ½ β'Kβ

@@ -170,7 +170,9 @@ fn check_definite(matrix: &[f64], n: usize, index: usize, name: &str) -> Result<
         // Rounding of n-term sums is forgiven, a negative eigenvalue beyond it is not.
         shifted[i * n + i] += 1e-9 * largest * n as f64;
     }
-    if linalg::Cholesky::new(&shifted, n).is_some() {
+    if largest == 0.0 && matrix.iter().all(|&value| value == 0.0)
+        || linalg::Cholesky::new(&shifted, n).is_some()
+    {
         return Ok(());
     }
     let place = Place::Gram {
@@ -355,6 +357,10 @@ fn mirror(matrix: &mut [f64], n: usize) {
 
 /// K_ij ← K_ij / √(K_ii K_jj). A sample of zero norm stays the zero vector: its row and column are 0, and so is its diagonal.
 fn normalise_matrix(matrix: &mut [f64], n: usize) {
+    // A value beyond the range is for the caller to find, not to be scaled away.
+    if (0..n).any(|i| !matrix[i * n + i].is_finite()) {
+        return;
+    }
     let scales: Vec<f64> = (0..n).map(|i| inverse_norm(matrix[i * n + i])).collect();
     if scales.iter().all(|&scale| scale == 1.0) {
         return;
@@ -369,7 +375,9 @@ fn normalise_matrix(matrix: &mut [f64], n: usize) {
 
 /// 1/√k(x,x), or 0 for a sample of zero norm (or of none, with an indefinite kernel).
 pub(super) fn inverse_norm(own: f64) -> f64 {
-    if own > 0.0 && own.is_finite() {
+    if !own.is_finite() {
+        f64::NAN
+    } else if own > 0.0 {
         own.sqrt().recip()
     } else {
         0.0

@@ -94,7 +94,7 @@ fn base_block(x: &[f64], z: &[f64], d: usize, base: Base) -> BaseBlock {
             let (x, z) = (centre(x, d, &means), centre(z, d, &means));
             linalg::products(&x, &z, d, &mut values);
             let (squares_x, squares_z) = (squared_norms(&x, d), squared_norms(&z, d));
-            for (row, own) in values.chunks_exact_mut(m).zip(&squares_x) {
+            for (row, own) in values.chunks_exact_mut(m.max(1)).zip(&squares_x) {
                 for (value, other) in row.iter_mut().zip(&squares_z) {
                     *value = (own + other - 2.0 * *value).max(0.0);
                 }
@@ -106,7 +106,7 @@ fn base_block(x: &[f64], z: &[f64], d: usize, base: Base) -> BaseBlock {
             }
         }
         Base::Manhattan => {
-            for (row, own) in values.chunks_exact_mut(m).zip(x.chunks_exact(d)) {
+            for (row, own) in values.chunks_exact_mut(m.max(1)).zip(x.chunks_exact(d)) {
                 for (value, other) in row.iter_mut().zip(z.chunks_exact(d)) {
                     *value = manhattan(own, other);
                 }
@@ -136,7 +136,7 @@ fn own_block(
     out: &mut [f64],
 ) -> (Vec<f64>, Vec<f64>) {
     let m = z.len() / d;
-    for (row, own) in out.chunks_exact_mut(m).zip(x.chunks_exact(d)) {
+    for (row, own) in out.chunks_exact_mut(m.max(1)).zip(x.chunks_exact(d)) {
         for (value, other) in row.iter_mut().zip(z.chunks_exact(d)) {
             *value = kernel.value(own, other);
         }
@@ -151,8 +151,9 @@ fn own_block(
 
 fn normalise_block(block: &mut [f64], own_x: &mut [f64], own_z: &[f64]) {
     let scales: Vec<f64> = own_z.iter().map(|&own| inverse_norm(own)).collect();
-    for (row, own) in block.chunks_exact_mut(own_z.len()).zip(own_x) {
+    for (number, own) in own_x.iter_mut().enumerate() {
         let scale = inverse_norm(*own);
+        let row = &mut block[number * scales.len()..(number + 1) * scales.len()];
         for (value, other) in row.iter_mut().zip(&scales) {
             *value *= scale * other;
         }

@@ -66,14 +66,34 @@ impl TaskGrams<'_> {
         self.view.map_or(i, |view| view[i])
     }
 
-    /// out ← out + a · (row i of K_m).
-    pub(crate) fn add_row(&self, kernel: usize, i: usize, a: f64, out: &mut [f64]) {
-        let row = self.grams.row(kernel, self.position(i));
+    /// out ← out + Σ_(i, a) a · (row i of K_m).
+    pub(crate) fn add_rows(&self, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
+        self.add(
+            rows.iter()
+                .map(|&(i, a)| (a, self.grams.row(kernel, self.position(i)))),
+            out,
+        );
+    }
+
+    /// out ← out + Σ_(m, a) a · (row i of K_m).
+    pub(crate) fn add_kernels(&self, i: usize, weights: &[(usize, f64)], out: &mut [f64]) {
+        let at = self.position(i);
+        self.add(
+            weights
+                .iter()
+                .map(|&(kernel, a)| (a, self.grams.row(kernel, at))),
+            out,
+        );
+    }
+
+    fn add<'b>(&self, rows: impl Iterator<Item = (f64, &'b [f64])>, out: &mut [f64]) {
         match self.view {
-            None => crate::linalg::axpy(a, row, out),
+            None => crate::vector::add_rows(&rows.collect::<Vec<_>>(), out),
             Some(view) => {
-                for (value, &j) in out.iter_mut().zip(view) {
-                    *value += a * row[j];
+                for (a, row) in rows {
+                    for (value, &j) in out.iter_mut().zip(view) {
+                        *value += a * row[j];
+                    }
                 }
             }
         }

@@ -56,9 +56,7 @@ impl<'a> CombinedRows<'a> {
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         self.rows[i].get_or_init(|| {
             let mut row = vec![0.0; self.count()].into_boxed_slice();
-            for &(kernel, weight) in &self.weights {
-                self.grams.add_row(kernel, i, weight, &mut row);
-            }
+            self.grams.add_kernels(i, &self.weights, &mut row);
             row
         })
     }

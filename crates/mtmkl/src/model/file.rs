@@ -276,7 +276,8 @@ impl Model {
             .kernels
             .iter()
             .map(|kernel| {
-                let mut view = parse_kernel(&kernel.spec)?;
+                let mut view =
+                    parse_kernel(&kernel.spec).map_err(|error| format_error(error.to_string()))?;
                 view.name.clone_from(&kernel.name);
                 Ok(view)
             })
@@ -287,6 +288,27 @@ impl Model {
             .enumerate()
             .map(|(number, set)| file.support_set(number, set))
             .collect::<Result<Vec<_>>>()?;
+        for name in views.iter().filter_map(|view| view.kernel.given()) {
+            if sets
+                .iter()
+                .any(|set| !set.given_diagonals.contains_key(name))
+            {
+                return Err(format_error(format!(
+                    "the diagonal of the precomputed kernel `{name}` is missing"
+                )));
+            }
+        }
+        for (view, set) in views
+            .iter()
+            .flat_map(|view| sets.iter().map(move |set| (view, set)))
+        {
+            view.columns
+                .resolve(&set.columns)
+                .map_err(|error| format_error(error.to_string()))?;
+            if view.kernel.given().is_none() && set.columns.is_empty() {
+                return Err(format_error("a kernel needs columns and there are none"));
+            }
+        }
         let offsets = file.floats("offsets", Some(tasks))?;
         let task_models = header
             .tasks
@@ -356,7 +378,9 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
         .ok_or_else(|| error(std::io::Error::other("not a file name")))?;
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);
-    temporary.push(format!(".{}.tmp", std::process::id()));
+    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    temporary.push(format!(".{}.{number}.tmp", std::process::id()));
     let temporary: PathBuf = path.with_file_name(temporary);
     let written = File::create(&temporary)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))

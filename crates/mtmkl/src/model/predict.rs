@@ -44,19 +44,32 @@ const BATCH: usize = 256;
 impl Model {
     /// The task's number.
     fn task(&self, name: &str) -> Result<usize> {
-        self.tasks.iter().position(|task| task.name == name).ok_or_else(|| {
-            let mut known: Vec<&str> = self.tasks.iter().map(|task| task.name.as_str()).take(8).collect();
-            if self.tasks.len() > known.len() {
-                known.push("…");
-            }
-            let advice = if self.common.is_some() {
-                "Ask for the common space explicitly to predict for a task never seen"
-            } else {
-                "This sharing has no common part, so nothing can be said about a task never seen"
-            };
-            let problem = DataProblem::UnknownTask { known: known.join(", "), advice };
-            Error::data(Place::Task(name.to_string()), problem)
-        })
+        self.tasks
+            .iter()
+            .position(|task| task.name == name)
+            .ok_or_else(|| self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let mut known: Vec<&str> = self
+            .tasks
+            .iter()
+            .map(|task| task.name.as_str())
+            .take(8)
+            .collect();
+        if self.tasks.len() > known.len() {
+            known.push("…");
+        }
+        let advice = if self.common.is_some() {
+            "Ask for the common space explicitly to predict for a task never seen"
+        } else {
+            "This sharing has no common part, so nothing can be said about a task never seen"
+        };
+        let problem = DataProblem::UnknownTask {
+            known: known.join(", "),
+            advice,
+        };
+        Error::data(Place::Task(name.to_string()), problem)
     }
 
     /// Decision values of one task: > 0 for the class +1, inside a description, or the regression value.
@@ -114,7 +127,7 @@ impl Model {
     /// When the sharing has no common part, or the rows do not fit the model.
     pub fn decision_of_new_task<'a>(&self, input: impl Into<Input<'a>>) -> Result<Vec<f64>> {
         let Some(common) = &self.common else {
-            return self.task("a task never seen").map(|_| Vec::new());
+            return Err(self.unknown("a task never seen"));
         };
         let input = input.into();
         let mut mean = vec![0.0; input.count];
@@ -194,6 +207,9 @@ impl Model {
         for ((values, own), (task, _)) in decisions.iter_mut().zip(&own).zip(tasks) {
             for (value, own) in values.iter_mut().zip(own) {
                 *value = machine.decision(*value + self.tasks[*task].offset, *own);
+                if !value.is_finite() {
+                    return Err(Error::data(Place::Problem, DataProblem::Overflow(*value)));
+                }
             }
         }
         Ok(decisions)
@@ -246,6 +262,24 @@ impl Model {
             }
             None => {}
         }
+        for view in &self.kernels {
+            let (Some(kernel), Some(rows)) = (view.kernel.needs_non_negative(), input.rows) else {
+                continue;
+            };
+            let columns = view.columns.resolve(&set.columns)?;
+            for row in 0..rows.rows() {
+                for (column, &value) in rows.row(row).iter().enumerate() {
+                    if value < 0.0 && columns.as_ref().is_none_or(|seen| seen.contains(&column)) {
+                        let place = Place::Cell {
+                            samples: 0,
+                            row,
+                            column: set.columns[column].clone(),
+                        };
+                        return Err(Error::data(place, DataProblem::Negative { value, kernel }));
+                    }
+                }
+            }
+        }
         Ok(())
     }
 
@@ -273,7 +307,7 @@ impl Model {
             };
             return Err(Error::data(place(), DataProblem::MissingGram(known)));
         };
-        let expected = input.count * set.samples;
+        let expected = input.count.saturating_mul(set.samples);
         if gram.values.len() != expected {
             let what = "values of the cross-Gram matrix (n_new × n_train)";
             return Err(Error::data(
@@ -292,6 +326,12 @@ impl Model {
                 expected: input.count,
             };
             return Err(Error::data(place(), problem));
+        }
+        if let Some(value) = gram
+            .own
+            .and_then(|own| own.iter().find(|value| !value.is_finite()))
+        {
+            return Err(Error::data(place(), DataProblem::NotFinite(*value)));
         }
         let trained = set.given_diagonals.get(name).map_or(&[][..], Vec::as_slice);
         let unit = trained.iter().all(|&value| value == 1.0);

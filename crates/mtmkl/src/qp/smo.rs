@@ -11,6 +11,7 @@
 use super::Qp;
 use crate::gram::CombinedRows;
 use crate::run::Stop;
+use crate::vector::{self, Partner};
 
 /// How tightly to solve.
 #[derive(Debug, Clone, Copy)]
@@ -45,17 +46,9 @@ pub(crate) fn solve(
     stop: &Stop,
 ) -> usize {
     let n = product.len();
-    let variables = beta.len();
-    let mut can: Vec<u8> = (0..variables)
-        .map(|v| status(beta[v], qp.lower[v], qp.upper[v]))
-        .collect();
-    let movable: Vec<usize> = (0..variables)
-        .filter(|&v| qp.lower[v] < qp.upper[v])
-        .collect();
-    let mut active = movable.clone();
-    let period = movable.len().clamp(1, 1000);
+    let mut search = Search::new(qp, rows, beta);
+    let period = search.movable.len().clamp(1, 1000);
     let diagonal = rows.diagonal();
-    let row_of = |v: usize| if v < n { v } else { v % n };
     let mut steps = 0;
     let mut until_shrinking = period;
     while steps < smo.max_steps {
@@ -65,19 +58,19 @@ pub(crate) fn solve(
         if until_shrinking == 0 {
             until_shrinking = period;
             if smo.shrinking {
-                shrink(qp, &can, product, &mut active, row_of);
+                search.shrink(product);
             }
         }
-        let Some((i, j)) = select(qp, rows, &can, product, &active, smo.tolerance, row_of) else {
-            if active.len() == movable.len() {
+        let Some((i, j)) = search.select(product, smo.tolerance) else {
+            if search.is_complete() {
                 break;
             }
             // Optimal among those that are left: the final word is the full set's.
-            active.clone_from(&movable);
+            search.restore();
             until_shrinking = period;
             continue;
         };
-        let (row_i, row_j) = (row_of(i), row_of(j));
+        let (row_i, row_j) = (i % n, j % n);
         let (kernel_i, kernel_j) = (rows.row(row_i), rows.row(row_j));
         let curvature =
             (diagonal[row_i] + diagonal[row_j] - 2.0 * kernel_i[row_j]).max(LEAST_CURVATURE);
@@ -96,91 +89,206 @@ pub(crate) fn solve(
         } else {
             beta[j] - step
         };
-        can[i] = status(beta[i], qp.lower[i], qp.upper[i]);
-        can[j] = status(beta[j], qp.lower[j], qp.upper[j]);
-        for ((value, a), b) in product.iter_mut().zip(kernel_i).zip(kernel_j) {
-            *value += step * (a - b);
-        }
+        search.update(i, beta[i]);
+        search.update(j, beta[j]);
+        vector::add_difference(step, kernel_i, kernel_j, product);
         steps += 1;
         until_shrinking -= 1;
     }
     steps
 }
 
-/// The pair to move, or `None` when no pair violates optimality by more than the tolerance.
-fn select(
-    qp: &Qp<'_>,
-    rows: &CombinedRows<'_>,
-    can: &[u8],
-    product: &[f64],
-    active: &[usize],
-    tolerance: f64,
-    row_of: impl Fn(usize) -> usize,
-) -> Option<(usize, usize)> {
-    let mut first = None;
-    let mut highest = f64::NEG_INFINITY;
-    for &v in active {
-        let slope = qp.linear[v] - product[row_of(v)];
-        if can[v] & CAN_GROW != 0 && slope > highest {
-            highest = slope;
-            first = Some(v);
-        }
+/// Which variables may move where, and the search for the pair to move.
+struct Search<'a> {
+    qp: &'a Qp<'a>,
+    rows: &'a CombinedRows<'a>,
+    /// 0 where a variable can grow, −∞ where it cannot (or is left out).
+    grow: Vec<f64>,
+    /// 0 where a variable can shrink, +∞ where it cannot (or is left out).
+    shrink: Vec<f64>,
+    /// The variables that are not fixed.
+    movable: Vec<usize>,
+    /// Those of them that the search looks at.
+    active: Vec<usize>,
+    can: Vec<u8>,
+}
+
+/// With fewer active variables than this share of all, they are visited one by one; else all of them in order, vectorised.
+const SPARSE: usize = 8;
+
+impl<'a> Search<'a> {
+    fn new(qp: &'a Qp<'a>, rows: &'a CombinedRows<'a>, beta: &[f64]) -> Self {
+        let variables = beta.len();
+        let movable: Vec<usize> = (0..variables)
+            .filter(|&v| qp.lower[v] < qp.upper[v])
+            .collect();
+        let mut search = Self {
+            qp,
+            rows,
+            grow: vec![f64::NEG_INFINITY; variables],
+            shrink: vec![f64::INFINITY; variables],
+            active: movable.clone(),
+            movable,
+            can: (0..variables)
+                .map(|v| status(beta[v], qp.lower[v], qp.upper[v]))
+                .collect(),
+        };
+        search.restore();
+        search
     }
-    let i = first?;
-    let kernel = rows.row(row_of(i));
-    let diagonal = rows.diagonal();
-    let own = diagonal[row_of(i)];
-    let mut lowest = f64::INFINITY;
-    let mut best = 0.0;
-    let mut second = None;
-    for &v in active {
-        if can[v] & CAN_SHRINK == 0 {
-            continue;
-        }
-        let row = row_of(v);
-        let slope = qp.linear[v] - product[row];
-        lowest = lowest.min(slope);
-        let difference = highest - slope;
-        if difference > 0.0 {
-            let curvature = (own + diagonal[row] - 2.0 * kernel[row]).max(LEAST_CURVATURE);
-            let gain = difference * difference / curvature;
-            if gain > best {
-                best = gain;
-                second = Some(v);
+
+    fn is_complete(&self) -> bool {
+        self.active.len() == self.movable.len()
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.active.len() * SPARSE < self.can.len()
+    }
+
+    fn show(&mut self, v: usize) {
+        self.grow[v] = if self.can[v] & CAN_GROW != 0 {
+            0.0
+        } else {
+            f64::NEG_INFINITY
+        };
+        self.shrink[v] = if self.can[v] & CAN_SHRINK != 0 {
+            0.0
+        } else {
+            f64::INFINITY
+        };
+    }
+
+    fn restore(&mut self) {
+        self.active.clone_from(&self.movable);
+        for v in 0..self.can.len() {
+            if self.qp.lower[v] < self.qp.upper[v] {
+                self.show(v);
             }
         }
     }
-    // A difference within rounding of the slopes themselves cannot be improved on.
-    let floor = 1e-15 * highest.abs().max(lowest.abs());
-    if highest - lowest <= tolerance.max(floor) {
-        None
-    } else {
-        second.map(|j| (i, j))
-    }
-}
 
-/// Keeps the variables that may still move.
-fn shrink(
-    qp: &Qp<'_>,
-    can: &[u8],
-    product: &[f64],
-    active: &mut Vec<usize>,
-    row_of: impl Fn(usize) -> usize,
-) {
-    let slope = |v: usize| qp.linear[v] - product[row_of(v)];
-    let mut highest = f64::NEG_INFINITY;
-    let mut lowest = f64::INFINITY;
-    for &v in active.iter() {
-        if can[v] & CAN_GROW != 0 {
-            highest = highest.max(slope(v));
-        }
-        if can[v] & CAN_SHRINK != 0 {
-            lowest = lowest.min(slope(v));
+    fn update(&mut self, v: usize, beta: f64) {
+        self.can[v] = status(beta, self.qp.lower[v], self.qp.upper[v]);
+        self.show(v);
+    }
+
+    fn slope(&self, product: &[f64], v: usize) -> f64 {
+        self.qp.linear[v] - product[v % product.len()]
+    }
+
+    /// The pair to move, or `None` when no pair violates optimality by more than the tolerance.
+    fn select(&self, product: &[f64], tolerance: f64) -> Option<(usize, usize)> {
+        let (i, highest) = self.first(product)?;
+        let partner = self.second(product, i, highest);
+        // A difference within rounding of the slopes themselves cannot be improved on.
+        let floor = 1e-15 * highest.abs().max(partner.lowest.abs());
+        if highest - partner.lowest <= tolerance.max(floor) {
+            None
+        } else {
+            partner.position.map(|j| (i, j))
         }
     }
-    active.retain(|&v| match can[v] {
-        CAN_SHRINK => slope(v) <= highest,
-        CAN_GROW => slope(v) >= lowest,
-        _ => true,
-    });
+
+    /// The variable that can grow with the highest slope.
+    fn first(&self, product: &[f64]) -> Option<(usize, f64)> {
+        let n = product.len();
+        let mut best: Option<(usize, f64)> = None;
+        let mut offer = |v: usize, slope: f64| {
+            if best.is_none_or(|(_, highest)| slope > highest) {
+                best = Some((v, slope));
+            }
+        };
+        if self.is_sparse() {
+            for &v in self.active.iter().filter(|&&v| self.can[v] & CAN_GROW != 0) {
+                offer(v, self.slope(product, v));
+            }
+        } else {
+            for start in (0..self.can.len()).step_by(n) {
+                let range = start..start + n;
+                if let Some((at, slope)) =
+                    vector::largest(&self.qp.linear[range.clone()], product, &self.grow[range])
+                {
+                    offer(start + at, slope);
+                }
+            }
+        }
+        best
+    }
+
+    /// Of the variables that can shrink, the one that promises the largest gain beside the first.
+    fn second(&self, product: &[f64], first: usize, highest: f64) -> Partner {
+        let n = product.len();
+        let kernel = self.rows.row(first % n);
+        let diagonal = self.rows.diagonal();
+        let own = diagonal[first % n];
+        let mut best = Partner {
+            position: None,
+            gain: 0.0,
+            lowest: f64::INFINITY,
+        };
+        if self.is_sparse() {
+            for &v in self
+                .active
+                .iter()
+                .filter(|&&v| self.can[v] & CAN_SHRINK != 0)
+            {
+                let row = v % n;
+                let slope = self.slope(product, v);
+                best.lowest = best.lowest.min(slope);
+                let difference = highest - slope;
+                let curvature = (own + diagonal[row] - 2.0 * kernel[row]).max(LEAST_CURVATURE);
+                let gain = difference * difference / curvature;
+                if difference > 0.0 && gain > best.gain {
+                    best.gain = gain;
+                    best.position = Some(v);
+                }
+            }
+            return best;
+        }
+        for start in (0..self.can.len()).step_by(n) {
+            let range = start..start + n;
+            let slices = [
+                &self.qp.linear[range.clone()],
+                product,
+                &self.shrink[range],
+                diagonal,
+                kernel,
+            ];
+            let partner = vector::best_partner(slices, highest, own, LEAST_CURVATURE);
+            best.lowest = best.lowest.min(partner.lowest);
+            if partner.gain > best.gain {
+                best.gain = partner.gain;
+                best.position = partner.position.map(|at| start + at);
+            }
+        }
+        best
+    }
+
+    /// Keeps the variables that may still move.
+    fn shrink(&mut self, product: &[f64]) {
+        let mut highest = f64::NEG_INFINITY;
+        let mut lowest = f64::INFINITY;
+        for &v in &self.active {
+            if self.can[v] & CAN_GROW != 0 {
+                highest = highest.max(self.slope(product, v));
+            }
+            if self.can[v] & CAN_SHRINK != 0 {
+                lowest = lowest.min(self.slope(product, v));
+            }
+        }
+        let active = std::mem::take(&mut self.active);
+        for v in active {
+            let stays = match self.can[v] {
+                CAN_SHRINK => self.slope(product, v) <= highest,
+                CAN_GROW => self.slope(product, v) >= lowest,
+                _ => true,
+            };
+            if stays {
+                self.active.push(v);
+            } else {
+                self.grow[v] = f64::NEG_INFINITY;
+                self.shrink[v] = f64::INFINITY;
+            }
+        }
+    }
 }

@@ -56,20 +56,22 @@ impl Set for PriorBall {
             .collect();
         clipping.sort_by(|a, b| a.0.total_cmp(&b.0));
         let square = |value: f64| value * value;
-        let mut free: f64 = s.iter().map(|&cost| square(cost / largest)).sum();
+        let positive: f64 = s.iter().map(|&cost| square(cost.max(0.0) / largest)).sum();
+        // Σ_free s² from each of those points on, added up from the end: subtracting would leave nothing but rounding.
+        let mut free = vec![positive; clipping.len() + 1];
+        for (at, &(_, kernel)) in clipping.iter().enumerate().rev() {
+            free[at] = free[at + 1] + square(s[kernel] / largest);
+        }
         let mut clipped = 0.0;
         let mut tau = None;
-        for &(meets, kernel) in &clipping {
+        for (&(meets, kernel), free) in clipping.iter().zip(&free) {
             let reach = square(self.radius) - clipped;
             if square(meets) * free >= reach {
                 tau = Some((reach.max(0.0) / free).sqrt());
                 break;
             }
-            free -= square(s[kernel] / largest);
             clipped += square(self.prior[kernel]);
         }
-        // Rounding leaves a residue of the subtracted squares; what is left is the positive part of s alone.
-        let positive: f64 = s.iter().map(|&cost| square(cost.max(0.0) / largest)).sum();
         let tau = tau.or_else(|| {
             (positive > 0.0).then(|| ((square(self.radius) - clipped).max(0.0) / positive).sqrt())
         });

@@ -91,6 +91,7 @@ impl SolverSpec {
 struct Certificate {
     objective: f64,
     bound: f64,
+    noise: f64,
     best: Parts,
     trace: Vec<Pass>,
     started: Instant,
@@ -104,6 +105,7 @@ impl Certificate {
         Self {
             objective: f64::INFINITY,
             bound: f64::NEG_INFINITY,
+            noise: 0.0,
             best: start,
             trace: Vec::new(),
             started: Instant::now(),
@@ -130,6 +132,7 @@ impl Certificate {
         let objective = evaluation.upper();
         if objective < self.objective {
             self.objective = objective;
+            self.noise = evaluation.noise;
             self.best = parts.clone();
         }
         let pass = Pass {
@@ -148,8 +151,8 @@ impl Certificate {
     /// (objective − bound) / |objective|, never negative.
     fn gap(&self) -> f64 {
         let difference = self.objective - self.bound;
-        // An objective of zero is reached exactly or not at all.
-        if difference <= 0.0 {
+        // What rounding can do is no gap: an optimum of zero would never be reached otherwise.
+        if difference <= self.noise {
             0.0
         } else {
             difference / self.objective.abs().max(1e-300)
@@ -189,5 +192,5 @@ impl Certificate {
 /// How tightly to solve the inner problems, relative to J, when the outer gap is this: a small part of it, never much below what
 /// the tolerance asks for.
 fn inner_accuracy(gap: f64, tolerance: f64) -> f64 {
-    (0.02 * gap).clamp(0.1 * tolerance, 1e-3)
+    (0.02 * gap).clamp((0.1 * tolerance).min(1e-3), 1e-3)
 }

@@ -78,6 +78,7 @@ fn read_unguarded<C: ChunkReader + 'static>(
     options: &TableOptions,
 ) -> Result<Table, InputError> {
     let damaged = |error| damaged(file, error);
+    pages::check_schema(content.as_ref()).map_err(damaged)?;
     let metadata = ParquetMetaDataReader::new()
         .parse_and_finish(content.as_ref())
         .map_err(damaged)?;

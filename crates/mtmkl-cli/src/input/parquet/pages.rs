@@ -15,14 +15,69 @@ use parquet::schema::types::ColumnDescriptor;
 /// Snappy copies at most 64 bytes with an element of two or more.
 const SNAPPY_RATIO: u64 = 64;
 
-/// Structures inside structures in a page header: statistics are two deep.
-const DEEPEST: usize = 8;
+/// The bytes after the footer: its length, and `PAR1`.
+const FOOTER_END: u64 = 8;
 
-/// The largest unpacked page in `chunk`, as far as its headers can be read; the library reports those that cannot.
+/// Deeper than any structure inside structures in a header.
+const DEEPEST: usize = 32;
+
+/// Checks that no element of the schema claims more children than the schema has elements; the library reserves room
+/// for them.
 ///
 /// # Errors
 ///
-/// A page that cannot unpack to the size it claims.
+/// One does, or there is no schema.
+pub(super) fn check_schema(content: &impl ChunkReader) -> Result<()> {
+    const ELEMENTS: i64 = 2;
+    const CHILDREN: i64 = 5;
+    let end = content
+        .len()
+        .checked_sub(FOOTER_END)
+        .ok_or_else(|| general("it is too short"))?;
+    let mut length = [0; 4];
+    content.get_read(end)?.read_exact(&mut length)?;
+    let start = end
+        .checked_sub(u64::from(u32::from_le_bytes(length)))
+        .ok_or_else(|| {
+            general("its last bytes are not those of a Parquet file; was it copied in full?")
+        })?;
+    let mut footer = Header {
+        reader: BufReader::new(content.get_read(start)?.take(end - start)),
+        consumed: 0,
+    };
+    let (mut elements, mut most_children) = (None, 0);
+    // What follows the schema is for the library to read and to refuse.
+    let _ = footer.structure(0, |footer, field, kind| {
+        if field != ELEMENTS {
+            return footer.skip(kind, 0);
+        }
+        let (_, length) = footer.list()?;
+        (0..length).try_for_each(|_| {
+            footer.structure(1, |element, field, kind| {
+                if field != CHILDREN {
+                    return element.skip(kind, 1);
+                }
+                most_children = most_children.max(element.integer()?);
+                Ok(())
+            })
+        })?;
+        elements = Some(length);
+        Ok(())
+    });
+    let Some(elements) = elements else {
+        return Err(general("its schema cannot be read"));
+    };
+    if u64::try_from(most_children).is_ok_and(|children| children > elements) {
+        return Err(general("its schema lacks columns that it promises"));
+    }
+    Ok(())
+}
+
+/// The largest unpacked page in `chunk`.
+///
+/// # Errors
+///
+/// A page that cannot unpack to the size it claims, or a header that cannot be read.
 pub(super) fn largest(content: &impl ChunkReader, chunk: &ColumnChunkMetaData) -> Result<u64> {
     let offset = chunk
         .dictionary_page_offset()
@@ -41,7 +96,7 @@ pub(super) fn largest(content: &impl ChunkReader, chunk: &ColumnChunkMetaData) -
             consumed: 0,
         };
         let Ok(Some((unpacked, packed))) = header.sizes() else {
-            break;
+            return Err(general("a page header cannot be read"));
         };
         if chunk.compression() == Compression::SNAPPY
             && unpacked > SNAPPY_RATIO.saturating_mul(packed + 1)
@@ -60,7 +115,7 @@ fn general(reason: &str) -> ParquetError {
     ParquetError::General(reason.to_owned())
 }
 
-/// Reads a page header, which is a structure in Thrift's compact protocol.
+/// Reads a header, which is a structure in Thrift's compact protocol.
 struct Header<R> {
     reader: R,
     consumed: u64,
@@ -70,9 +125,10 @@ impl<R: Read> Header<R> {
     /// The bytes of the page unpacked and packed.
     fn sizes(&mut self) -> io::Result<Option<(u64, u64)>> {
         let (mut unpacked, mut packed) = (None, None);
-        self.structure(0, |header, field, kind| match (field, kind) {
-            (2, 5) => header.integer().map(|value| unpacked = Some(value)),
-            (3, 5) => header.integer().map(|value| packed = Some(value)),
+        self.structure(0, |header, field, kind| match field {
+            // By number alone, as the library reads them.
+            2 => header.integer().map(|value| unpacked = Some(value)),
+            3 => header.integer().map(|value| packed = Some(value)),
             _ => header.skip(kind, 0),
         })?;
         let size = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
@@ -116,22 +172,27 @@ impl<R: Read> Header<R> {
                 self.skip_bytes(length)
             }
             9 | 10 => {
-                let byte = self.byte()?;
-                let length = match byte >> 4 {
-                    15 => self.unsigned()?,
-                    length => u64::from(length),
-                };
+                let (kind, length) = self.list()?;
                 // In a list a boolean takes a byte, so that every element takes one and the input ends the loop.
-                let kind = if matches!(byte & 0xf, 1 | 2) {
-                    3
-                } else {
-                    byte & 0xf
-                };
+                let kind = if matches!(kind, 1 | 2) { 3 } else { kind };
+                if depth > DEEPEST {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
                 (0..length).try_for_each(|_| self.skip(kind, depth + 1))
             }
             12 => self.structure(depth + 1, |header, _, kind| header.skip(kind, depth + 1)),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
+    }
+
+    /// The kind and the number of the elements of a list.
+    fn list(&mut self) -> io::Result<(u8, u64)> {
+        let byte = self.byte()?;
+        let length = match byte >> 4 {
+            15 => self.unsigned()?,
+            length => u64::from(length),
+        };
+        Ok((byte & 0xf, length))
     }
 
     fn skip_bytes(&mut self, length: u64) -> io::Result<()> {
@@ -177,6 +238,8 @@ pub(super) struct CheckedPages {
     dictionary: bool,
     /// The fewest bytes that a dictionary entry takes.
     entry_bytes: usize,
+    /// Whether the pages begin with definition levels.
+    levels: bool,
 }
 
 impl CheckedPages {
@@ -193,6 +256,7 @@ impl CheckedPages {
             inner,
             dictionary: false,
             entry_bytes,
+            levels: column.max_def_level() > 0,
         }
     }
 
@@ -207,25 +271,87 @@ impl CheckedPages {
             }
             return Ok(());
         }
-        if let Page::DataPageV2 {
-            buf,
-            def_levels_byte_len,
-            rep_levels_byte_len,
-            ..
-        } = page
-            && u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len) > buf.len() as u64
-        {
-            return Err(general("the levels of a page are longer than the page"));
-        }
-        let indirect = matches!(
-            page.encoding(),
+        let encoding = page.encoding();
+        if matches!(
+            encoding,
             Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
-        );
-        if indirect && !self.dictionary {
+        ) && !self.dictionary
+        {
             return Err(general("a page refers to a dictionary that is not there"));
         }
-        Ok(())
+        let values = self
+            .values(page)
+            .ok_or_else(|| general("the levels of a page are longer than the page"))?;
+        // Lengths are decoded all at once, as many as they themselves say.
+        let most = u64::from(page.num_values());
+        let lists = match encoding {
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => 1,
+            Encoding::DELTA_BYTE_ARRAY => 2,
+            _ => 0,
+        };
+        (0..lists)
+            .try_fold(values, |rest, _| skip_lengths(rest, most))
+            .map(drop)
+            .ok_or_else(|| general("a page has more lengths than values"))
     }
+
+    /// The part of `page` after its levels; none if there are no such bytes.
+    fn values<'a>(&self, page: &'a Page) -> Option<&'a [u8]> {
+        let buffer: &[u8] = page.buffer();
+        let levels = match page {
+            Page::DataPageV2 {
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                ..
+            } => usize::try_from(def_levels_byte_len.checked_add(*rep_levels_byte_len)?).ok()?,
+            Page::DataPage {
+                def_level_encoding, ..
+            } if self.levels && *def_level_encoding == Encoding::RLE => {
+                let length = buffer.first_chunk::<4>()?;
+                usize::try_from(u32::from_le_bytes(*length))
+                    .ok()?
+                    .checked_add(4)?
+            }
+            // Levels packed otherwise went out of use before lengths came into it.
+            _ => 0,
+        };
+        buffer.get(levels..)
+    }
+}
+
+/// The bytes after a list of integers in the encoding `DELTA_BINARY_PACKED`; none if it has more than `most` or is cut
+/// off.
+fn skip_lengths(bytes: &[u8], most: u64) -> Option<&[u8]> {
+    let mut header = Header {
+        reader: bytes,
+        consumed: 0,
+    };
+    let block = header.unsigned().ok()?;
+    let parts = header.unsigned().ok()?;
+    let total = header.unsigned().ok()?;
+    header.integer().ok()?;
+    if total > most {
+        return None;
+    }
+    // The first integer stands in the header.
+    let mut left = total.saturating_sub(1);
+    if left == 0 {
+        return Some(header.reader);
+    }
+    let part = block.checked_div(parts).filter(|part| *part > 0)?;
+    while left > 0 {
+        header.integer().ok()?;
+        let widths = header.reader.split_off(..usize::try_from(parts).ok()?)?;
+        for width in widths {
+            if left == 0 {
+                break;
+            }
+            let length = part.checked_mul(u64::from(*width))? / 8;
+            header.reader.split_off(..usize::try_from(length).ok()?)?;
+            left = left.saturating_sub(part);
+        }
+    }
+    Some(header.reader)
 }
 
 impl Iterator for CheckedPages {
