@@ -34,6 +34,8 @@ pub(super) struct Minimum {
 
 /// No more interior point iterations than this; some twenty are usual.
 const MAX_ITERATIONS: usize = 80;
+/// Shorter steps than this make no progress.
+const SHORTEST: f64 = 1e-10;
 /// How far towards the boundary a step may go.
 pub(super) const TO_BOUNDARY: f64 = 0.99;
 
@@ -91,19 +93,116 @@ impl Model<'_> {
             return best;
         }
         self.start_multipliers(&mut terms);
+        let mut keep = |terms: &[TermState]| {
+            let candidate = self.feasible(terms);
+            if candidate.gap < best.gap || !best.gap.is_finite() {
+                best = candidate;
+            }
+            best.gap <= accuracy
+        };
+        let mut done = false;
         for _ in 0..MAX_ITERATIONS {
             if !self.iterate(&mut terms) {
                 break;
             }
-            let candidate = self.feasible(&terms);
-            if candidate.gap < best.gap || !best.gap.is_finite() {
-                best = candidate;
-            }
-            if best.gap <= accuracy {
+            done = keep(&terms);
+            if done {
                 break;
             }
         }
+        if !done {
+            // Strongly curved norms can lead the quick method astray; the plain barrier method cannot be.
+            let mut terms = self.terms(constraints);
+            self.start_multipliers(&mut terms);
+            self.follow_barrier(&mut terms, keep);
+        }
         self.snap(best, &terms, accuracy)
+    }
+
+    /// Minimises q − μ (Σ log x + Σ log v + …) for smaller and smaller μ by damped Newton steps that never leave the interior.
+    /// Slower than [`Model::iterate`] and safe. Stops when `keep` is satisfied or rounding ends the progress.
+    fn follow_barrier(&self, terms: &mut [TermState], mut keep: impl FnMut(&[TermState]) -> bool) {
+        let (total, count) = terms
+            .iter()
+            .map(TermState::complementarity)
+            .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let mut mu = total / count;
+        let merit = |terms: &[TermState], mu: f64| {
+            let barrier: f64 = terms.iter().map(TermState::barrier).sum();
+            self.value(&self.theta(terms)) + mu * barrier
+        };
+        for _ in 0..60 {
+            for _ in 0..30 {
+                for term in terms.iter_mut().filter(|term| term.is_variable()) {
+                    term.start_multipliers(mu);
+                }
+                let descent = self.descent(&self.theta(terms));
+                let Some(system) = self.system(terms) else {
+                    return;
+                };
+                let right: Vec<Grid> = terms
+                    .iter()
+                    .map(|term| {
+                        term.right_hand_side(&Self::term_descent(&descent, term.x.rows()), mu, None)
+                    })
+                    .collect();
+                let Some(dx) = system.solve(&right) else {
+                    return;
+                };
+                // The Newton decrement: what the quadratic model of the merit function promises, twice.
+                let promise: f64 = right
+                    .iter()
+                    .zip(&dx)
+                    .map(|(right, dx)| dot(right.values(), dx.values()))
+                    .sum();
+                if promise <= 1e-3 * mu {
+                    break;
+                }
+                let before = merit(terms, mu);
+                let mut step = 1.0;
+                let moved = loop {
+                    let mut moved = terms.to_vec();
+                    for (term, dx) in moved.iter_mut().zip(&dx) {
+                        term.shift(dx, step);
+                    }
+                    let after = merit(&moved, mu);
+                    if after <= before - 0.1 * step * promise {
+                        break Some(moved);
+                    }
+                    step *= 0.5;
+                    if step < SHORTEST {
+                        break None;
+                    }
+                };
+                match moved {
+                    Some(moved) => terms.clone_from_slice(&moved),
+                    None => break,
+                }
+            }
+            if keep(terms) || mu < 1e-16 * total {
+                return;
+            }
+            mu *= 0.2;
+        }
+    }
+
+    /// The Newton matrix at the current point.
+    fn system(&self, terms: &[TermState]) -> Option<System<'_>> {
+        let (matrices, couplings): (Vec<Vec<RowMatrix>>, Vec<Option<Extra>>) =
+            terms.iter().map(TermState::matrix).unzip();
+        let common: Vec<bool> = self
+            .sharing
+            .terms()
+            .iter()
+            .map(|term| term.is_common())
+            .collect();
+        System::new(
+            &matrices,
+            &couplings,
+            &common,
+            self.curvature,
+            self.theta.kernels(),
+        )
     }
 
     /// Weights that are on their way to zero become exact zeros, where the model does not mind.
@@ -190,26 +289,7 @@ impl Model<'_> {
         if !(mu.is_finite() && mu > 0.0) {
             return false;
         }
-        let mut matrices: Vec<Vec<RowMatrix>> = Vec::with_capacity(terms.len());
-        let mut couplings: Vec<Option<Extra>> = Vec::with_capacity(terms.len());
-        for term in terms.iter() {
-            let (rows, coupling) = term.matrix();
-            matrices.push(rows);
-            couplings.push(coupling);
-        }
-        let common: Vec<bool> = self
-            .sharing
-            .terms()
-            .iter()
-            .map(|term| term.is_common())
-            .collect();
-        let Some(system) = System::new(
-            &matrices,
-            &couplings,
-            &common,
-            self.curvature,
-            theta.kernels(),
-        ) else {
+        let Some(system) = self.system(terms) else {
             return false;
         };
         let right =
@@ -249,8 +329,17 @@ impl Model<'_> {
             return false;
         };
         let corrector = directions(terms, dx, sigma * mu, Some(&predictor));
-        let step = (TO_BOUNDARY * longest_step(terms, &corrector)).min(1.0);
-        if !(step.is_finite() && step > 1e-10) {
+        let mut step = (TO_BOUNDARY * longest_step(terms, &corrector)).min(1.0);
+        // A norm is no straight line: do not step so far that it leaves its slack behind.
+        while step > SHORTEST
+            && !terms
+                .iter()
+                .zip(&corrector)
+                .all(|(term, direction)| term.stays_close(direction, step))
+        {
+            step *= 0.6;
+        }
+        if !(step.is_finite() && step > SHORTEST) {
             return false;
         }
         for (term, direction) in terms.iter_mut().zip(&corrector) {

@@ -474,6 +474,63 @@ impl TermState {
         }
     }
 
+    /// Whether after this step N(x) + v − radius is at most v or a small part of the radius, or at least smaller than it was.
+    pub(super) fn stays_close(&self, direction: &Direction, step: f64) -> bool {
+        if self.slack.is_empty() {
+            return true;
+        }
+        let free = match self.kind {
+            Kind::RowNorm { radius, .. } | Kind::MixedNorm { radius, .. } => 0.1 * radius,
+            Kind::RowBall { radius, .. } => 0.05 * radius * radius,
+            Kind::RowSum { .. } | Kind::Constant => 0.0,
+        };
+        let mut moved = self.clone();
+        moved.advance(direction, step);
+        let before = self.residuals();
+        moved
+            .residuals()
+            .iter()
+            .zip(&moved.slack)
+            .zip(before)
+            .all(|((after, slack), before)| *after <= slack.max(0.9 * before).max(free))
+    }
+
+    /// x ← x + step · dx, with the slack that belongs to it; negative slacks say that x is outside.
+    pub(super) fn shift(&mut self, dx: &Grid, step: f64) {
+        if !self.is_variable() {
+            return;
+        }
+        crate::linalg::axpy(step, dx.values(), self.x.values_mut());
+        self.slack.fill(0.0);
+        if self.x.values().iter().all(|&value| value > 0.0) {
+            self.slack = self
+                .residuals()
+                .into_iter()
+                .map(|residual| -residual)
+                .collect();
+        }
+    }
+
+    /// −Σ log x − Σ log v − Σ log (upper − x), infinite outside.
+    pub(super) fn barrier(&self) -> f64 {
+        if !self.is_variable() {
+            return 0.0;
+        }
+        let logs = |values: &[f64]| -> f64 {
+            values
+                .iter()
+                .map(|&value| {
+                    if value > 0.0 {
+                        -value.ln()
+                    } else {
+                        f64::INFINITY
+                    }
+                })
+                .sum()
+        };
+        logs(self.x.values()) + logs(&self.slack) + logs(&self.room())
+    }
+
     pub(super) fn advance(&mut self, direction: &Direction, step: f64) {
         crate::linalg::axpy(step, direction.x.values(), self.x.values_mut());
         crate::linalg::axpy(step, direction.z.values(), self.z.values_mut());
