@@ -83,6 +83,11 @@ impl Cholesky {
     /// b ← A⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
     pub(crate) fn solve(&self, b: &mut [f64], columns: usize) {
         self.solve_lower(b, columns);
+        self.solve_upper(b, columns);
+    }
+
+    /// b ← L'⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
+    pub(crate) fn solve_upper(&self, b: &mut [f64], columns: usize) {
         let n = self.lower.nrows();
         solve_upper_triangular_in_place(
             self.lower.transpose(),

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::free_set::{self, FreeSet};
 use super::{Curvature, LocalMaximum};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, TaskGrams};
@@ -175,8 +176,25 @@ impl State {
             (effort.accuracy * value.abs().max(effort.size)).max(noise)
         };
         let mut accuracy = target(&self.beta, &product);
-        // The gap is at most (violation) · Σ(upper − lower): tighten the violation until the gap itself is small enough.
+        let mut free_set = None;
+        // Small steps until the bounds are mostly settled, then a direct one on what is free; and again where that was too early.
+        // For a warm β the direct step comes first. Without a concave ḡ there is no direct step: it may lead to a saddle.
+        let direct = effort.concave && effort.curvature;
+        let mut settled = self.anchor.iter().any(|&value| value != 0.0);
         while gap > accuracy && !effort.stop.now() {
+            if direct && settled {
+                free_set = free_set::step(&qp, rows, &mut self.beta, &product);
+                if free_set.is_some() {
+                    steps += 1;
+                    self.refresh(grams);
+                    product = self.product(theta);
+                    gap = dual.scale * qp::gap(&qp, &self.beta, &product);
+                    accuracy = target(&self.beta, &product);
+                    if gap <= accuracy {
+                        break;
+                    }
+                }
+            }
             let smo = Smo {
                 tolerance,
                 shrinking: effort.shrinking,
@@ -191,7 +209,9 @@ impl State {
             {
                 break;
             }
+            settled = true;
             accuracy = target(&self.beta, &product);
+            // The gap is at most (violation) · Σ(upper − lower): tighten the violation with it.
             let factor = (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
             tolerance *= factor;
         }
@@ -205,9 +225,14 @@ impl State {
         };
         let sensitivities = self.sensitivities(dual, grams);
         let value = dual.scale * objective(&linear, &self.beta, &product);
-        let curvature = effort
-            .curvature
-            .then(|| self.curvature_box(dual, lower, upper, grams, rows));
+        let curvature = effort.curvature.then(|| {
+            // The direct step's factorisation serves again where the free set is still the same.
+            let free = free_set::free_variables(&qp, &self.beta, product.len());
+            let set = free_set
+                .filter(|set| set.variables == free)
+                .or_else(|| FreeSet::new(free, rows));
+            self.curvature_box(dual, grams, set.as_ref())
+        });
         TaskEvaluation {
             value,
             gap,
@@ -303,44 +328,17 @@ impl State {
     }
 
     /// F with F'F = κ u'Pu: u_m = U_m − c d_m on the samples with a free variable, P from K_FF bordered by ones.
-    fn curvature_box(
-        &self,
-        dual: &Dual,
-        lower: &[f64],
-        upper: &[f64],
-        grams: TaskGrams<'_>,
-        rows: &CombinedRows<'_>,
-    ) -> Curvature {
+    fn curvature_box(&self, dual: &Dual, grams: TaskGrams<'_>, set: Option<&FreeSet>) -> Curvature {
         let n = self.anchor.len();
         let kernels = grams.grams.kernels();
-        let mut free: Vec<usize> = (0..self.beta.len())
-            .filter(|&v| {
-                // Next to a bound, a variable that only rounding keeps off it is not free.
-                let margin = 1e-10 * (upper[v] - lower[v]);
-                self.beta[v] > lower[v] + margin && self.beta[v] < upper[v] - margin
-            })
-            .map(|v| v % n)
-            .collect();
-        free.sort_unstable();
-        free.dedup();
-        let count = free.len();
-        let none = Curvature {
-            rank: 0,
-            factor: Vec::new(),
+        let Some(set) = set else {
+            return Curvature {
+                rank: 0,
+                factor: Vec::new(),
+            };
         };
-        if count < 2 {
-            return none;
-        }
-        let mut matrix = Vec::with_capacity(count * count);
-        for &i in &free {
-            let row = rows.row(i);
-            matrix.extend(free.iter().map(|&j| row[j]));
-        }
-        let Some(factor) = Cholesky::with_jitter(matrix, count, 1e-12) else {
-            return none;
-        };
-        let mut block: Vec<f64> = Vec::with_capacity(count * kernels);
-        for &i in &free {
+        let mut block: Vec<f64> = Vec::with_capacity(set.variables.len() * kernels);
+        for i in set.variables.iter().map(|v| v % n) {
             for kernel in 0..kernels {
                 let diagonal = if dual.diagonal == 0.0 {
                     0.0
@@ -350,18 +348,7 @@ impl State {
                 block.push(self.images[kernel * n + i] - diagonal);
             }
         }
-        factor.solve_lower(&mut block, kernels);
-        // The border takes out one direction, w = L⁻¹1: V ← V − w (w'V) / (w'w).
-        let mut border = vec![1.0; count];
-        factor.solve_lower(&mut border, 1);
-        let square = dot(&border, &border);
-        let mut along = vec![0.0; kernels];
-        for (weight, row) in border.iter().zip(block.chunks_exact(kernels)) {
-            linalg::axpy(weight / square, row, &mut along);
-        }
-        for (weight, row) in border.iter().zip(block.chunks_exact_mut(kernels)) {
-            linalg::axpy(-weight, &along, row);
-        }
+        set.project(&mut block, kernels);
         compress(block, kernels, dual.scale)
     }
 

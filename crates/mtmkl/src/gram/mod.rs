@@ -99,6 +99,33 @@ impl TaskGrams<'_> {
         }
     }
 
+    /// out ← Σ_(m, a) a · K_m(i, columns).
+    pub(crate) fn entries(
+        &self,
+        i: usize,
+        columns: &[usize],
+        weights: &[(usize, f64)],
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        let at = self.position(i);
+        for &(kernel, a) in weights {
+            let row = self.grams.row(kernel, at);
+            match self.view {
+                None => {
+                    for (value, &j) in out.iter_mut().zip(columns) {
+                        *value += a * row[j];
+                    }
+                }
+                Some(view) => {
+                    for (value, &j) in out.iter_mut().zip(columns) {
+                        *value += a * row[view[j]];
+                    }
+                }
+            }
+        }
+    }
+
     /// K_m(i, i).
     pub(crate) fn diagonal(&self, kernel: usize, i: usize) -> f64 {
         self.grams.diagonal(kernel)[self.position(i)]

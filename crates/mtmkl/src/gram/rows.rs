@@ -60,4 +60,16 @@ impl<'a> CombinedRows<'a> {
             row
         })
     }
+
+    /// out ← the entries (i, columns) of K(θ), from row i where it was made already, else without making it.
+    pub(crate) fn entries(&self, i: usize, columns: &[usize], out: &mut [f64]) {
+        match self.rows[i].get() {
+            Some(row) => {
+                for (value, &j) in out.iter_mut().zip(columns) {
+                    *value = row[j];
+                }
+            }
+            None => self.grams.entries(i, columns, &self.weights, out),
+        }
+    }
 }
