@@ -180,11 +180,15 @@ impl State {
         // Small steps until the bounds are mostly settled, then a direct one on what is free; and again where that was too early.
         // For a warm β the direct step comes first. Without a concave ḡ there is no direct step: it may lead to a saddle.
         let direct = effort.concave && effort.curvature;
-        let mut settled = self.anchor.iter().any(|&value| value != 0.0);
+        let mut due = self.anchor.iter().any(|&value| value != 0.0);
+        let mut since = 0;
         while gap > accuracy && !effort.stop.now() {
-            if direct && settled {
-                free_set = free_set::step(&qp, rows, &mut self.beta, &product);
-                if free_set.is_some() {
+            if direct && due {
+                due = false;
+                since = 0;
+                let set = free_set::step(&qp, rows, &mut self.beta, &product);
+                if set.is_some() {
+                    free_set = set;
                     steps += 1;
                     self.refresh(grams);
                     product = self.product(theta);
@@ -193,15 +197,24 @@ impl State {
                     if gap <= accuracy {
                         break;
                     }
+                    // What is left is a matter of a few variables; the gap shrinks with their violation.
+                    let share = (0.5 * accuracy / gap).clamp(1e-3, 0.5);
+                    tolerance = tolerance.min(share * qp::violation(&qp, &self.beta, &product));
                 }
             }
             let smo = Smo {
                 tolerance,
                 shrinking: effort.shrinking,
-                max_steps: 10_000_000.max(100 * linear.len()),
+                // A direct step is worth about as much as this many small ones.
+                max_steps: if direct {
+                    2 * linear.len()
+                } else {
+                    10_000_000.max(100 * linear.len())
+                },
             };
             let taken = qp::solve(&qp, rows, &mut self.beta, &mut product, &smo, effort.stop);
             steps += taken;
+            since += taken;
             let before = gap;
             gap = dual.scale * qp::gap(&qp, &self.beta, &product);
             if tolerance <= 1e-15 * size
@@ -209,11 +222,12 @@ impl State {
             {
                 break;
             }
-            settled = true;
+            due |= steps == since || 8 * since >= linear.len();
             accuracy = target(&self.beta, &product);
-            // The gap is at most (violation) · Σ(upper − lower): tighten the violation with it.
-            let factor = (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
-            tolerance *= factor;
+            if taken < smo.max_steps {
+                // The gap is at most (violation) · Σ(upper − lower): tighten the violation with it.
+                tolerance *= (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
+            }
         }
         self.refresh(grams);
         // From U again: what is reported is exactly what the sensitivities belong to.

@@ -39,6 +39,22 @@ pub(crate) fn gap(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
         .sum()
 }
 
+/// max {g_v : β_v can grow} − min {g_v : β_v can shrink}: 0 or less at the optimum.
+pub(crate) fn violation(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
+    let n = product.len();
+    let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
+    for v in 0..beta.len() {
+        let slope = qp.linear[v] - product[v % n];
+        if beta[v] < qp.upper[v] {
+            highest = highest.max(slope);
+        }
+        if beta[v] > qp.lower[v] {
+            lowest = lowest.min(slope);
+        }
+    }
+    (highest - lowest).max(0.0)
+}
+
 /// b, the multiplier of Σβ = s: the slope that all free variables share at the optimum, else the middle of what is allowed.
 pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
     let n = product.len();

@@ -3,7 +3,7 @@
 mod bound;
 mod smo;
 
-pub(crate) use bound::{gap, offset};
+pub(crate) use bound::{gap, offset, violation};
 pub(crate) use smo::{Smo, solve};
 
 /// max q'β − ½ β'Kβ  subject to  lower ≤ β ≤ upper, Σβ = s (s is the sum of the starting point).
