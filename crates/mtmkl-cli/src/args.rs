@@ -5,6 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+/// What a new user may want to do first.
+const FIT_EXAMPLES: &str = "\
+Examples:
+  mtmkl fit iris.csv --target species --scale standard --test-fraction 0.3 --baselines
+  mtmkl fit sites.csv --target fault --task site --kernel linear --kernel 'rbf:sigma=1|2|4' -o sites.mtmkl
+  mtmkl fit names.csv --target y --kernel precomputed:path=k1.npy --kernel precomputed:path=k2.npy
+  mtmkl fit data.csv --config run.toml --C 10
+
+Exit codes: 0 converged, 1 not converged (the best model is still written), 2 error.";
+
 /// Multi-task multiple kernel learning: which kernels matter for which task, what the tasks share, and a proof of how good the
 /// answer is.
 #[derive(Debug, Parser)]
@@ -26,7 +36,7 @@ pub enum Command {
     /// The Iris case study of the paper: weights, certificate, picture of the decision boundaries, report.html
     Demo(DemoArgs),
     /// Learn kernel weights and machines from a table, and save them as a model
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_help = FIT_EXAMPLES)]
     Fit(Box<FitArgs>),
     /// Predict for new rows
     Predict(PredictArgs),
@@ -116,7 +126,7 @@ pub struct FitArgs {
     #[arg(value_name = "DATA")]
     #[serde(skip)]
     pub data: Option<PathBuf>,
-    /// The column to predict
+    /// The column to predict (a LIBSVM file's is `label`)
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -158,7 +168,8 @@ pub struct FitArgs {
     #[allow(missing_docs)]
     pub table: TableArgs,
 
-    /// A kernel or a set of kernels, NAME[:KEY=VALUE,…][@COLUMNS], e.g. rbf:sigma=1|2|4 (repeatable)
+    /// A kernel or a set of kernels, NAME[:KEY=VALUE,…][@COLUMNS], e.g. rbf:sigma=1|2|4 or linear@f1..f10 (repeatable). Names:
+    /// linear, poly, rbf, laplacian, matern32, matern52, cosine, chi2, intersection, sigmoid, precomputed:path=FILE
     #[arg(
         long,
         value_name = "SPEC",
@@ -384,14 +395,15 @@ pub struct FitArgs {
 /// Arguments of `predict`.
 #[derive(Debug, Clone, Args)]
 pub struct PredictArgs {
-    /// The model
+    /// The model file that fit wrote
     pub model: PathBuf,
     /// The new rows (`-` for standard input)
     pub data: PathBuf,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub table: TableArgs,
-    /// A kernel matrix new × training rows for a precomputed kernel, NAME=FILE (repeatable)
+    /// The values of a precomputed kernel between the new rows and all rows of the training table, NAME=FILE (repeatable): NPY,
+    /// CSV, or NPZ with a second array `own` of the values k(x, x)
     #[arg(long, value_name = "NAME=FILE")]
     pub cross: Vec<String>,
     /// Predict for tasks that the model never saw, from the common part of the weights
@@ -411,14 +423,15 @@ pub struct PredictArgs {
 /// Arguments of `evaluate`.
 #[derive(Debug, Clone, Args)]
 pub struct EvaluateArgs {
-    /// The model
+    /// The model file that fit wrote
     pub model: PathBuf,
     /// Rows with their targets (`-` for standard input)
     pub data: PathBuf,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub table: TableArgs,
-    /// A kernel matrix new × training rows for a precomputed kernel, NAME=FILE (repeatable)
+    /// The values of a precomputed kernel between the new rows and all rows of the training table, NAME=FILE (repeatable): NPY,
+    /// CSV, or NPZ with a second array `own` of the values k(x, x)
     #[arg(long, value_name = "NAME=FILE")]
     pub cross: Vec<String>,
     /// Also score tasks that the model never saw, from the common part of the weights
@@ -438,7 +451,7 @@ pub struct EvaluateArgs {
 /// Arguments of `inspect`.
 #[derive(Debug, Clone, Args)]
 pub struct InspectArgs {
-    /// The model
+    /// The model file that fit wrote
     pub model: PathBuf,
     /// Print one JSON object instead of tables
     #[arg(long)]
@@ -448,7 +461,7 @@ pub struct InspectArgs {
 /// Arguments of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// The model
+    /// The model file that fit wrote
     pub model: PathBuf,
     /// The page to write
     #[arg(long, short, default_value = "report.html", value_name = "FILE")]

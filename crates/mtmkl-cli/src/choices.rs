@@ -1,6 +1,7 @@
 //! From flags to the core's specifications: kernels, machine, sharing, solver.
 
 use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::error::human_bytes;
 use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::{MachineSpec, registered_machines};
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec, registered_sharings};
@@ -235,7 +236,7 @@ pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
     Ok(spec)
 }
 
-/// An error of the core about a parameter, in the words of the command line.
+/// An error of the core about a parameter or a limit, in the words of the command line.
 pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
     match error {
         // The terms of a sum have parameters of the same names, which are not flags.
@@ -249,8 +250,13 @@ pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
                 "prior" => "weights".to_string(),
                 other => other.replace('_', "-"),
             };
-            anyhow!("--{flag} is {value}, expected {expected}")
+            anyhow!("--{flag}: found {value}, expected {expected}")
         }
+        mtmkl::Error::Memory { needed, limit } => anyhow!(
+            "the kernel matrices need {}, over the limit of {}; use fewer kernels or rows, or raise --memory-limit (GiB)",
+            human_bytes(needed),
+            human_bytes(limit)
+        ),
         other => other.into(),
     }
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::error::Place;
 use mtmkl::{GivenGram, Samples, Targets, Task};
 
 use crate::args::Multiclass;
@@ -82,14 +83,19 @@ impl Dataset {
                 .iter()
                 .map(|(name, gram)| sub_gram(name, gram, raw, rows))
                 .collect::<Vec<_>>();
-            samples.push(if d == 0 {
-                Samples::from_grams(rows.len(), given)?
+            let made = if d == 0 {
+                Samples::from_grams(rows.len(), given)
             } else {
-                given.into_iter().try_fold(
-                    Samples::with_columns(own, rows.len(), frame.columns())?,
-                    Samples::with_gram,
-                )?
-            });
+                Samples::with_columns(own, rows.len(), frame.columns())
+                    .and_then(|set| given.into_iter().try_fold(set, Samples::with_gram))
+            };
+            samples.push(made.map_err(|error| match error {
+                mtmkl::Error::Data {
+                    place: Place::Gram { name, .. },
+                    problem,
+                } => anyhow!("kernel matrix `{name}`: {problem}"),
+                other => other.into(),
+            })?);
         }
         let mut tasks = Vec::new();
         for (set, (name, rows)) in groups.iter().enumerate() {

@@ -1,6 +1,8 @@
 //! How a table becomes numbers: which columns, which classes, what fills a gap, which scale. Learned on the training rows, kept
 //! in the model, applied to every later table, whose columns may come in another order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::kernel::{KernelView, parse_kernel};
 use serde::{Deserialize, Serialize};
@@ -208,11 +210,11 @@ impl Frame {
                 }));
                 continue;
             }
-            if args.missing == Missing::Error {
-                table.numeric(name)?;
-            } else {
-                table.numeric_or_missing(name)?;
-            }
+            let numeric = match args.missing {
+                Missing::Error => table.numeric(name).map(|_| ()),
+                _ => table.numeric_or_missing(name).map(|_| ()),
+            };
+            numeric.map_err(|error| not_numbers(error, table, name))?;
             features.push(Feature {
                 name: name.clone(),
                 column: name.clone(),
@@ -315,7 +317,9 @@ impl Frame {
         for feature in &self.features {
             let (mut numbers, missing) = numbers_of(table, feature)?;
             // Gaps stay gaps until the means are known.
-            missing.iter().for_each(|&row| numbers[row] = f64::NAN);
+            for &row in missing {
+                numbers[row] = f64::NAN;
+            }
             if self.drop_missing {
                 drop_rows(missing);
             }
@@ -356,7 +360,9 @@ impl Frame {
         };
         let weights = match weight {
             Some(name) => {
-                let (numbers, _) = table.numeric_or_missing(name)?;
+                let (numbers, _) = table.numeric_or_missing(name).map_err(|error| {
+                    text_where_numbers_belong(error, "a sample weight is a number")
+                })?;
                 Some(positions.iter().map(|&row| numbers[row]).collect())
             }
             None => None,
@@ -373,6 +379,32 @@ impl Frame {
             weights,
             positions,
         })
+    }
+
+    /// Values of one-hot columns that were never learned from, which leaves all indicators at 0: the column, how many rows, and
+    /// one of the values.
+    ///
+    /// # Errors
+    /// When a column is not there.
+    pub fn strange_values(&self, table: &Table) -> Result<Vec<(String, usize, String)>> {
+        let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for feature in &self.features {
+            if let Some(category) = &feature.category {
+                known
+                    .entry(&feature.column)
+                    .or_default()
+                    .insert(category.as_str());
+            }
+        }
+        let mut found = Vec::new();
+        for (column, categories) in known {
+            let mut values = present(table, column)?;
+            values.retain(|value| !categories.contains(value.as_str()));
+            if let Some(first) = values.first() {
+                found.push((column.to_string(), values.len(), first.clone()));
+            }
+        }
+        Ok(found)
     }
 
     /// Learns means and scales on these rows.
@@ -444,6 +476,15 @@ impl Frame {
                 })?;
             }
             *value = (*value - feature.offset) * feature.factor;
+            if !value.is_finite() {
+                bail!(
+                    "{}, {}, column `{}`: {} is too large to be scaled as the training rows were",
+                    table.source,
+                    table.place(raw.positions[at / d]),
+                    feature.column,
+                    raw.values[at]
+                );
+            }
         }
         Ok(values)
     }
@@ -502,7 +543,50 @@ fn numbers_of<'a>(table: &'a Table, feature: &Feature) -> Result<(Vec<f64>, &'a 
         Err(InputError::UnknownColumn { .. }) if left_out(table, &feature.column) => {
             Ok((vec![0.0; table.rows], &[]))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(text_where_numbers_belong(
+            error,
+            "the model learned from numbers here",
+        )),
+    }
+}
+
+/// What can be done about a column of text, and how much of it there is.
+fn not_numbers(error: InputError, table: &Table, name: &str) -> anyhow::Error {
+    let (InputError::NotNumber { place, value, .. }, Ok(mut cells)) =
+        (&error, present(table, name))
+    else {
+        return error.into();
+    };
+    let all = cells.len();
+    cells.retain(|cell| !cell.trim().parse::<f64>().is_ok_and(f64::is_finite));
+    let bad = cells.len();
+    if bad < all {
+        return anyhow!(
+            "{error} (of the column's {all} values {})",
+            count(bad, "is not a number", "are not numbers")
+        );
+    }
+    cells.sort();
+    cells.dedup();
+    anyhow!(
+        "{}, column `{name}`: none of its {all} values is a number, the first is `{value}` in {place}; `--one-hot {name}` makes a \
+         0/1 column of each of its {}, `--ignore {name}` leaves it out",
+        table.source,
+        count(cells.len(), "value", "different values")
+    )
+}
+
+/// The same fault where making categories of the column is not the way out.
+fn text_where_numbers_belong(error: InputError, expected: &str) -> anyhow::Error {
+    match error {
+        InputError::NotNumber {
+            file,
+            place,
+            column,
+            value,
+            ..
+        } => anyhow!("{file}, {place}, column `{column}`: `{value}` is not a number; {expected}"),
+        other => other.into(),
     }
 }
 

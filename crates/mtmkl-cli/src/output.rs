@@ -1,8 +1,9 @@
 //! Tables and JSON on standard output.
 
 use std::io::Write;
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use mtmkl::{Model, Status};
 use serde_json::{Value, json};
 
@@ -15,8 +16,30 @@ use crate::words::count;
 /// When standard output cannot be written.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .context("cannot write to standard output")
+}
+
+/// Whether a file can be written there, as far as that can be known beforehand: said before the work is done, not after.
+///
+/// # Errors
+/// When the path is a folder, or its folder does not exist.
+pub fn check_place(path: &Path) -> Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    if path.is_dir() {
+        bail!("{} is a folder; give a file", path.display());
+    }
+    if !folder.is_dir() {
+        bail!(
+            "cannot write {}: there is no folder {}",
+            path.display(),
+            folder.display()
+        );
+    }
     Ok(())
 }
 
@@ -139,7 +162,7 @@ pub fn certificate(model: &Model) -> String {
             )
         }
         Status::ConvergedUncertified => format!(
-            "Not certified: a kernel is not positive semi-definite, so {between} only as far as the local maxima found go."
+            "Not certified: a kernel is not positive semi-definite. As far as the local maxima found go, {between}."
         ),
         status => format!(
             "Not converged ({}): within {} of the optimum; {between}.",

@@ -136,7 +136,7 @@ impl Predictor<'_> {
                 Some(known) => self.with_input(known.set, values, &rows, cross, |input| {
                     self.model.decision(&task, input).map_err(own_missing)
                 })?,
-                None if self.new_tasks => {
+                None if self.new_tasks && self.model.common().is_some() => {
                     if !cross.is_empty() {
                         bail!(
                             "task `{task}` was never seen: precomputed kernels have no rows for it"
@@ -159,9 +159,9 @@ impl Predictor<'_> {
                         .map(|known| known.name.as_str())
                         .collect();
                     let near = nearest(&task, &known)
-                        .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                        .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
                     bail!(
-                        "the model was not fitted on the task `{task}`, but on {}{near}{advice}",
+                        "the model was not fitted on the task `{task}`{near}, but on {}{advice}",
                         listed(&known)
                     );
                 }

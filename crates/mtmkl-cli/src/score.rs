@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::frame::{Frame, Goal, Raw};
 use crate::predictor::Predictions;
-use crate::words::by_number_then_text;
+use crate::words::{by_number_then_text, listed};
 
 /// One figure per task and one for all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -114,10 +114,9 @@ pub fn score(
                 let mut values = target.clone();
                 values.sort_by(|a, b| by_number_then_text(a, b));
                 values.dedup();
-                values.truncate(8);
                 bail!(
                     "no row has the target `{inlier}`, which would mark it as an inlier; say which value does with --inlier VALUE (there are {})",
-                    values.join(", ")
+                    listed(&values.iter().map(String::as_str).collect::<Vec<_>>())
                 )
             }
             (Some(target), Some(inlier)) => Ok(by_task(frame, raw, "accuracy", |rows| {

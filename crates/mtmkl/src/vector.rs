@@ -1,6 +1,8 @@
 //! The innermost loops, compiled for the widest vector instructions of the machine at hand. Sums have a fixed order, so that
 //! results do not depend on anything but the machine.
 
+#![allow(clippy::inline_always, reason = "only what is inlined is compiled for the wider instructions")]
+
 use std::sync::OnceLock;
 
 use pulp::Arch;

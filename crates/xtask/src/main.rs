@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`.
+//! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask bench`, speed beside the peers.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -64,6 +64,39 @@ const TEST: &[Step] = &[
     },
 ];
 
+/// The report is looked at in a real browser. Where the machine is ours to change (a CI machine: root, apt), it is installed; elsewhere
+/// the browser test skips with a message.
+fn ensure_chromium() {
+    let has = |program: &str| {
+        Command::new("sh")
+            .args(["-c", &format!("command -v {program} >/dev/null")])
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    let root = Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|output| output.stdout.trim_ascii() == b"0");
+    if has("chromium")
+        || has("chromium-browser")
+        || has("google-chrome")
+        || !root
+        || !has("apt-get")
+    {
+        return;
+    }
+    println!("\n== install Chromium ==");
+    let installed = Command::new("sh")
+        .args([
+            "-c",
+            "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null",
+        ])
+        .status();
+    if !installed.is_ok_and(|status| status.success()) {
+        println!("Chromium could not be installed: the browser test will skip");
+    }
+}
+
 fn run(steps: &[Step]) -> ExitCode {
     let mut times = Vec::new();
     for step in steps {
@@ -96,11 +129,46 @@ fn run(steps: &[Step]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// A Python environment for the peers, made once under `target`.
+const BENCH: &[Step] = &[
+    Step {
+        name: "environment",
+        program: "sh",
+        arguments: &[
+            "-c",
+            "test -x target/bench-env/bin/python || (python3 -m venv target/bench-env && \
+             target/bench-env/bin/pip install --quiet scikit-learn pandas)",
+        ],
+        variables: &[],
+    },
+    Step {
+        name: "build",
+        program: "cargo",
+        arguments: &["build", "--release", "--package", "mtmkl-bench", "--locked"],
+        variables: &[],
+    },
+    Step {
+        name: "measure",
+        program: "target/bench-env/bin/python",
+        arguments: &[
+            "bench/run.py",
+            "target/release/given_grams",
+            "target/release/read_table",
+            "docs/benchmarks.md",
+        ],
+        variables: &[],
+    },
+];
+
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some("test") => run(TEST),
+        Some("test") => {
+            ensure_chromium();
+            run(TEST)
+        }
+        Some("bench") => run(BENCH),
         _ => {
-            eprintln!("usage: cargo xtask test");
+            eprintln!("usage: cargo xtask test | bench");
             ExitCode::from(2)
         }
     }

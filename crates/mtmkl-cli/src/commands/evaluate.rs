@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::Outcome;
-use super::fit::{note_dropped, read_table};
+use super::fit::{note_rows, read_table};
 use super::predict::Loaded;
 use crate::args::EvaluateArgs;
 use crate::frame::Goal;
@@ -21,9 +21,9 @@ pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
         loaded.frame.target = Some(target.clone());
     }
     let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
-    let table = read_table(&args.data, &args.table, &text)?;
+    let table = read_table(&args.data, &args.table, &text, None)?;
     let raw = loaded.frame.rows(&table, true, None)?;
-    note_dropped(&table, &raw);
+    note_rows(&loaded.frame, &table, &raw)?;
     let values = loaded.frame.scaled(&raw, &table)?;
     let predictions = loaded.predict(
         &table,

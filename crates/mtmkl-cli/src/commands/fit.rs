@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::error::{DataProblem, Place};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Model, Prepared, Problem, ProblemSpec, Run, Stop, Task};
@@ -33,11 +34,27 @@ pub mod notes {
     pub const SCORES: &str = "scores";
 }
 
-/// Reads a table as the flags say.
+/// Bytes that a file may take in memory: no less than the readers' default, for `--memory-limit` is about kernel matrices, and
+/// more where it allows more.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bytes; a float's range saturates"
+)]
+fn read_limit(args: &FitArgs) -> u64 {
+    ((args.memory_limit * f64::from(1 << 30)) as u64).max(TableOptions::default().limit)
+}
+
+/// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
 ///
 /// # Errors
 /// Names the file, the place in it and the way out.
-pub fn read_table(path: &Path, args: &TableArgs, text: &[&str]) -> Result<Table> {
+pub fn read_table(
+    path: &Path,
+    args: &TableArgs,
+    text: &[&str],
+    limit: Option<u64>,
+) -> Result<Table> {
     let format: Option<Format> = args
         .format
         .as_deref()
@@ -58,7 +75,7 @@ pub fn read_table(path: &Path, args: &TableArgs, text: &[&str]) -> Result<Table>
         delimiter,
         header: !args.no_header,
         text: text.iter().map(ToString::to_string).collect(),
-        ..TableOptions::default()
+        limit: limit.unwrap_or(TableOptions::default().limit),
     };
     let table = input::read_table(path, format, &options)?;
     for skipped in &table.skipped {
@@ -70,8 +87,18 @@ pub fn read_table(path: &Path, args: &TableArgs, text: &[&str]) -> Result<Table>
     Ok(table)
 }
 
-/// Says on standard error how many rows are not used.
-pub fn note_dropped(table: &Table, raw: &Raw) {
+/// Says on standard error how many rows are not used, and which are used without one of their values.
+///
+/// # Errors
+/// When a column is not there.
+pub fn note_rows(frame: &Frame, table: &Table, raw: &Raw) -> Result<()> {
+    for (column, rows, value) in frame.strange_values(table)? {
+        output::note(&format!(
+            "note: {}: {} in column `{column}` that the model never saw, such as `{value}`; it is taken for none of those it knows",
+            table.source,
+            count(rows, "row has a value", "rows have values"),
+        ));
+    }
     let dropped = table.rows - raw.count;
     if dropped > 0 {
         output::note(&format!(
@@ -84,6 +111,7 @@ pub fn note_dropped(table: &Table, raw: &Raw) {
             )
         ));
     }
+    Ok(())
 }
 
 /// A kernel matrix' name: the file's without folder and ending, without the characters that specifications use.
@@ -107,16 +135,23 @@ fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
     let mut grams = Grams::new();
     let mut specs = Vec::new();
     for spec in &args.kernel {
-        let Some(options) = spec.strip_prefix("precomputed:") else {
+        let Some(options) = spec.strip_prefix("precomputed") else {
             specs.push(spec.clone());
             continue;
+        };
+        let Some(options) = options.strip_prefix(':').filter(|path| !path.is_empty()) else {
+            bail!("kernel `{spec}`: which matrix? Write precomputed:path=FILE");
         };
         let path = options
             .strip_prefix("path=")
             .or_else(|| options.strip_prefix("name="))
             .unwrap_or(options);
         let path = Path::new(path);
-        let members = input::read_gram(path, None, &GramOptions::default())?;
+        let options = GramOptions {
+            limit: read_limit(args),
+            ..GramOptions::default()
+        };
+        let members = input::read_gram(path, None, &options)?;
         let several = members.len() > 1;
         for (member, gram) in members {
             let name = gram_name(path, member.as_deref().filter(|_| several), &grams);
@@ -249,32 +284,12 @@ fn interruptible() -> Stop {
     stop
 }
 
-/// What can be known to fail is said before the work is done, not after.
-fn check_places(args: &FitArgs) -> Result<()> {
-    for path in args.output.iter().chain(&args.report) {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        if path.is_dir() {
-            bail!("{} is a folder; give a file", path.display());
-        }
-        if !folder.is_dir() {
-            bail!(
-                "cannot write {}: there is no folder {}",
-                path.display(),
-                folder.display()
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Names the kernel whose columns are not there.
-fn check_columns(spec: &ProblemSpec, frame: &Frame, table: &Table) -> Result<()> {
+/// Names the kernel whose columns are not there; gives back those of which normalisation leaves next to nothing.
+fn check_columns(spec: &ProblemSpec, frame: &Frame, table: &Table) -> Result<Vec<String>> {
     let columns = frame.columns();
+    let mut odd = Vec::new();
     for view in &spec.kernels {
-        view.columns.resolve(&columns).map_err(|error| {
+        let seen = view.columns.resolve(&columns).map_err(|error| {
             anyhow!(
                 "kernel `{}` on {}: {}",
                 view.name,
@@ -282,8 +297,15 @@ fn check_columns(spec: &ProblemSpec, frame: &Frame, table: &Table) -> Result<()>
                 problem_of(&error)
             )
         })?;
+        let one = seen.map_or(columns.len(), |seen| seen.len()) == 1;
+        let linear = ["linear", "cosine"]
+            .iter()
+            .any(|name| view.kernel.spec().as_deref() == Some(name));
+        if one && linear && spec.normalize {
+            odd.push(view.name.clone());
+        }
     }
-    Ok(())
+    Ok(odd)
 }
 
 /// `mtmkl fit`
@@ -300,13 +322,16 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
         .data
         .clone()
         .context("which table? Give its path: mtmkl fit DATA --target COLUMN")?;
-    check_places(&args)?;
+    args.output
+        .iter()
+        .chain(&args.report)
+        .try_for_each(|path| output::check_place(path))?;
     let text: Vec<&str> = [&args.task, &args.id]
         .into_iter()
         .flatten()
         .map(String::as_str)
         .collect();
-    let table = read_table(&data, &args.table, &text)?;
+    let table = read_table(&data, &args.table, &text, Some(read_limit(&args)))?;
     if table.format == Format::Libsvm && args.target.is_none() {
         // The format has one place for it, and one name.
         args.target = Some("label".to_string());
@@ -325,7 +350,7 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
     }
     let mut frame = Frame::new(&table, &args, computed)?;
     let raw = frame.rows(&table, true, args.sample_weight.as_deref())?;
-    note_dropped(&table, &raw);
+    note_rows(&frame, &table, &raw)?;
     let (train, test) = match args.test_fraction {
         Some(share) => split(&frame, &raw, share, args.seed)?,
         None => ((0..raw.count).collect(), Vec::new()),
@@ -334,7 +359,7 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
     let values = frame.scaled(&raw, &table)?;
     let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
     let spec = choices::problem(&args, dataset.tasks.len())?;
-    check_columns(&spec, &frame, &table)?;
+    let odd = check_columns(&spec, &frame, &table)?;
     let fit = Fit {
         table,
         frame,
@@ -347,18 +372,25 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
         settings,
     };
     let judged = fit.judged(&args, &dataset.tasks)?;
+    let tasks = dataset.tasks.clone();
     let problem = Problem::new(spec, dataset.samples, dataset.tasks)
-        .map_err(|error| choices::said_as_flag(error, &args))?;
+        .map_err(|error| fit.located(error, &tasks, &args))?;
+    for name in odd {
+        output::note(&format!(
+            "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize false \
+             keeps their size"
+        ));
+    }
     // From here on there is something to keep; until here Ctrl-C ends the program.
     let stop = interruptible();
     let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
     let mut run = run_of(&args, &stop, &mut progress)?;
     let prepared = problem
         .prepare(&run)
-        .map_err(|error| choices::said_as_flag(error, &args))?;
+        .map_err(|error| fit.located(error, &tasks, &args))?;
     let mut model = prepared
         .fit(&mut run)
-        .map_err(|error| choices::said_as_flag(error, &args))?;
+        .map_err(|error| fit.located(error, &tasks, &args))?;
     drop(run);
     let scores = fit.scores(&args, &judged, &model, &prepared, &stop)?;
     progress.finish();
@@ -393,9 +425,9 @@ impl Fit {
                 );
             }
             let text: Vec<&str> = self.frame.task.iter().map(String::as_str).collect();
-            let table = read_table(path, &args.table, &text)?;
+            let table = read_table(path, &args.table, &text, Some(read_limit(args)))?;
             let raw = self.frame.rows(&table, true, None)?;
-            note_dropped(&table, &raw);
+            note_rows(&self.frame, &table, &raw)?;
             let strange = raw
                 .task
                 .iter()
@@ -464,6 +496,49 @@ impl Fit {
             cross,
             split,
         })
+    }
+
+    /// An error of the core about the data, with the place in the user's file instead of its own.
+    fn located(&self, error: mtmkl::Error, tasks: &[Task], args: &FitArgs) -> anyhow::Error {
+        let mtmkl::Error::Data {
+            place,
+            problem: what,
+        } = error
+        else {
+            return choices::said_as_flag(error, args);
+        };
+        let file = &self.table.source;
+        let line = |set: usize, row: usize| {
+            let position = self.dataset_rows[set][row];
+            self.table.place(self.raw.positions[position])
+        };
+        let advice = match &what {
+            DataProblem::Indefinite { .. } => " (--allow-indefinite)",
+            DataProblem::Negative { .. } => "; --scale minmax brings all columns to [0, 1]",
+            _ => "",
+        };
+        match place {
+            Place::Cell {
+                samples,
+                row,
+                column,
+            } => anyhow!(
+                "{file}, {}, column `{column}`: {what}{advice}",
+                line(samples, row)
+            ),
+            Place::TaskRow { task, row } => {
+                let found = tasks.iter().find(|known| known.name == task);
+                let at = found.map_or(String::new(), |found| {
+                    let own = found.rows.as_ref().map_or(row, |rows| rows[row]);
+                    format!("{}, ", line(found.samples, own))
+                });
+                anyhow!("{file}, {at}task `{task}`: {what}{advice}")
+            }
+            Place::Gram { name, .. } => anyhow!("kernel `{name}`: {what}{advice}"),
+            Place::Task(name) => anyhow!("{file}, task `{name}`: {what}{advice}"),
+            Place::Samples(_) | Place::Problem => anyhow!("{file}: {what}{advice}"),
+            other => anyhow!("{other}: {what}{advice}"),
+        }
     }
 
     /// Rows of the training table, per sample set.

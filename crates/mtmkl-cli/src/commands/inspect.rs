@@ -1,10 +1,10 @@
 //! `mtmkl inspect`: what is in a model.
 
 use anyhow::{Context, Result};
-use mtmkl::Model;
 
 use super::Outcome;
 use super::fit::notes;
+use super::predict::load;
 use crate::args::InspectArgs;
 use crate::output;
 
@@ -13,8 +13,7 @@ use crate::output;
 /// # Errors
 /// When the model cannot be read.
 pub fn run(args: &InspectArgs) -> Result<Outcome> {
-    let model = Model::load(&args.model)
-        .with_context(|| format!("cannot load {}", args.model.display()))?;
+    let model = load(&args.model)?;
     if args.json {
         let mut object = output::json(&model);
         if let Some(scores) = model.notes().get(notes::SCORES) {
@@ -44,7 +43,8 @@ pub fn run(args: &InspectArgs) -> Result<Outcome> {
                 task.name.clone(),
                 task.samples.to_string(),
                 task.support.len().to_string(),
-                format!("{:.6}", task.offset),
+                // Adding zero turns -0 into 0.
+                format!("{:.6}", (1e6 * task.offset).round() / 1e6 + 0.0),
             ]
         })
         .collect();

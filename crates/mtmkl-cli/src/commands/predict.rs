@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::Model;
 use serde_json::json;
 
 use super::Outcome;
-use super::fit::{note_dropped, notes, read_table};
+use super::fit::{note_rows, notes, read_table};
 use crate::args::PredictArgs;
-use crate::frame::{Frame, Raw};
+use crate::frame::{Frame, Goal, Raw};
 use crate::input::{self, Gram, GramOptions, Table};
 use crate::output;
 use crate::predictor::{CrossGrams, Predictions, Predictor};
@@ -31,7 +31,7 @@ impl Loaded {
     /// # Errors
     /// When it cannot be read, or is no model of this program.
     pub fn new(path: &Path) -> Result<Self> {
-        let model = Model::load(path).with_context(|| format!("cannot load {}", path.display()))?;
+        let model = load(path)?;
         let frame = Frame::of(&model)?;
         let training_rows = match model.notes().get(notes::TRAINING_ROWS) {
             Some(text) => serde_json::from_str(text)
@@ -186,16 +186,38 @@ fn check_precomputed(model: &Model, training_rows: &[Vec<usize>]) -> Result<()> 
     Ok(())
 }
 
+/// Reads a model.
+///
+/// # Errors
+/// When there is none, or it is not one.
+pub fn load(path: &Path) -> Result<Model> {
+    let file = path.display();
+    Model::load(path).map_err(|error| match error {
+        mtmkl::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            anyhow!("{file}: no such file")
+        }
+        mtmkl::Error::Io { .. } if path.is_dir() => anyhow!("{file} is a folder; give a file"),
+        mtmkl::Error::Io { source, .. } => anyhow!("{file} cannot be read: {source}"),
+        mtmkl::Error::Format { problem } => {
+            anyhow!("{file} is not a readable mtmkl model: {problem}")
+        }
+        other => anyhow!("{file} is not a readable mtmkl model: {other}"),
+    })
+}
+
 /// `mtmkl predict`
 ///
 /// # Errors
 /// When the model or the rows cannot be used.
 pub fn run(args: &PredictArgs) -> Result<Outcome> {
+    args.output
+        .iter()
+        .try_for_each(|path| output::check_place(path))?;
     let loaded = Loaded::new(&args.model)?;
     let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
-    let table = read_table(&args.data, &args.table, &text)?;
+    let table = read_table(&args.data, &args.table, &text, None)?;
     let raw = loaded.frame.rows(&table, false, None)?;
-    note_dropped(&table, &raw);
+    note_rows(&loaded.frame, &table, &raw)?;
     let values = loaded.frame.scaled(&raw, &table)?;
     let predictions = loaded.predict(
         &table,
@@ -205,10 +227,15 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
         args.new_tasks,
     )?;
     let text = if args.json {
+        let is_number = matches!(loaded.frame.goal, Goal::Regression | Goal::OneClass);
         let rows: Vec<serde_json::Value> = (0..raw.count)
             .map(|row| {
-                let mut object =
-                    json!({ "row": raw.positions[row] + 1, "prediction": predictions.labels[row] });
+                let mut object = json!({ "row": raw.positions[row] + 1 });
+                object["prediction"] = if is_number {
+                    json!(predictions.numbers[row])
+                } else {
+                    json!(predictions.labels[row])
+                };
                 if let Some(tasks) = &raw.task {
                     object["task"] = json!(tasks[row]);
                 }

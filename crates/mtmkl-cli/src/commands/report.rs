@@ -8,6 +8,7 @@ use mtmkl_report::{PassEntry, Picture, Report, ScoreRow, Scores, TaskEntry};
 
 use super::Outcome;
 use super::fit::notes;
+use super::predict::load;
 use crate::args::ReportArgs;
 use crate::output;
 
@@ -16,8 +17,8 @@ use crate::output;
 /// # Errors
 /// When the model cannot be read or the page not written.
 pub fn run(args: &ReportArgs) -> Result<Outcome> {
-    let model = Model::load(&args.model)
-        .with_context(|| format!("cannot load {}", args.model.display()))?;
+    output::check_place(&args.output)?;
+    let model = load(&args.model)?;
     write(&model, &args.output)?;
     output::note(&format!("Report written to {}", args.output.display()));
     Ok(Outcome::Done)

@@ -81,7 +81,7 @@ pub enum InputError {
     },
 
     /// Reading would need more memory than allowed.
-    #[error("{file}: {what} {}, over the limit of {}; raise it with `--memory`", size(*.bytes), size(*.limit))]
+    #[error("{file}: {what} {}, over the limit of {}; raise it with `--memory-limit`", size(*.bytes), size(*.limit))]
     TooLarge {
         /// The file.
         file: String,

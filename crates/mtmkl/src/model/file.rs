@@ -369,6 +369,8 @@ impl Model {
 /// # Errors
 /// When the file cannot be written; the temporary file is removed again.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    // Two threads that save to one path must not share a temporary file.
+    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let error = |source| Error::Io {
         path: path.to_path_buf(),
         source,
@@ -378,7 +380,6 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
         .ok_or_else(|| error(std::io::Error::other("not a file name")))?;
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);
-    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     temporary.push(format!(".{}.{number}.tmp", std::process::id()));
     let temporary: PathBuf = path.with_file_name(temporary);

@@ -5,6 +5,7 @@
 
 mod pages;
 
+use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -59,17 +60,30 @@ pub(super) fn from_source(source: Source, options: &TableOptions) -> Result<Tabl
     }
 }
 
+thread_local! {
+    /// Whether this thread is inside the library, behind the guard.
+    static GUARDED: StdCell<bool> = const { StdCell::new(false) };
+}
+
+/// Whether a panic of this thread is one of the library's that will be caught and reported as a damaged file, so that a
+/// panic hook can keep silent.
+pub fn is_guarded() -> bool {
+    GUARDED.get()
+}
+
 /// Calls the library behind a guard: on some damaged files it panics.
 fn read(
     file: &str,
     content: impl ChunkReader + 'static,
     options: &TableOptions,
 ) -> Result<Table, InputError> {
+    GUARDED.set(true);
     // Nothing that the library has touched outlives the guard.
-    catch_unwind(AssertUnwindSafe(|| {
+    let result = catch_unwind(AssertUnwindSafe(|| {
         read_unguarded(file, &Arc::new(content), options)
-    }))
-    .unwrap_or_else(|_| Err(damaged(file, general("its parts contradict each other"))))
+    }));
+    GUARDED.set(false);
+    result.unwrap_or_else(|_| Err(damaged(file, general("its parts contradict each other"))))
 }
 
 fn read_unguarded<C: ChunkReader + 'static>(

@@ -361,7 +361,7 @@ fn kernel_matrices_with_and_without_names() {
     };
     assert_eq!(
         message(gram_from_bytes("k.csv", b"1,2\n3,4\n", None, &small)),
-        "k.csv: the kernel matrix takes 32 bytes, over the limit of 16 bytes; raise it with `--memory`"
+        "k.csv: the kernel matrix takes 32 bytes, over the limit of 16 bytes; raise it with `--memory-limit`"
     );
 }
 

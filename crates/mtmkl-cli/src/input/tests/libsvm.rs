@@ -144,7 +144,7 @@ fn faults() {
 fn the_size_is_checked_before_it_is_taken() {
     assert_eq!(
         message(read("1 1:1\n2 4000000000:1\n")),
-        "data.svm: 2 rows of 4000000000 features (the largest index is 4000000000) as a dense table take 536.4 GiB, over the limit of 8.0 GiB; raise it with `--memory`"
+        "data.svm: 2 rows of 4000000000 features (the largest index is 4000000000) as a dense table take 536.4 GiB, over the limit of 8.0 GiB; raise it with `--memory-limit`"
     );
     assert!(message(read("1 18446744073709551615:1\n")).contains("over the limit"));
     assert!(

@@ -282,7 +282,7 @@ fn faults_of_a_matrix() {
     };
     assert_eq!(
         message(from_bytes("k.npy", SQUARE, &small)),
-        "k.npy: its numbers take 72 bytes, over the limit of 71 bytes; raise it with `--memory`"
+        "k.npy: its numbers take 72 bytes, over the limit of 71 bytes; raise it with `--memory-limit`"
     );
 }
 
@@ -365,7 +365,7 @@ fn faults_of_an_archive() {
     };
     assert_eq!(
         message(npz::from_bytes("k.npz", STORED, &small)),
-        "k.npz, array `rbf`: its numbers take 72 bytes, over the limit of 28 bytes; raise it with `--memory`"
+        "k.npz, array `rbf`: its numbers take 72 bytes, over the limit of 28 bytes; raise it with `--memory-limit`"
     );
 }
 

@@ -1,4 +1,4 @@
-use super::super::parquet::from_bytes;
+use super::super::parquet::{from_bytes, is_guarded};
 use super::super::{Place, Table, TableOptions};
 use super::{message, names, numbers, texts};
 
@@ -142,7 +142,7 @@ fn faults_of_a_file() {
     );
     assert_eq!(
         fails(SNAPPY, 100),
-        "data.parquet: 4 rows of 15 columns take 480 bytes, over the limit of 100 bytes; raise it with `--memory`"
+        "data.parquet: 4 rows of 15 columns take 480 bytes, over the limit of 100 bytes; raise it with `--memory-limit`"
     );
     assert_eq!(
         fails(b"PAR1", limit),
@@ -169,6 +169,7 @@ fn no_damage_makes_it_panic_or_take_much_memory() {
                 let _ = from_bytes("data.parquet", &bytes, &options);
             }
             let _ = from_bytes("data.parquet", &original[..position], &options);
+            assert!(!is_guarded());
         }
     }
 }

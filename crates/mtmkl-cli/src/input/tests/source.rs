@@ -188,12 +188,12 @@ fn the_limit_stops_reading() {
     let (folder, path) = file("d.csv", &bytes);
     assert_eq!(
         short(folder.path(), read_table(&path, None, &options)),
-        "d.csv: the file takes 3.9 KiB, over the limit of 1000 bytes; raise it with `--memory`"
+        "d.csv: the file takes 3.9 KiB, over the limit of 1000 bytes; raise it with `--memory-limit`"
     );
     let (folder, path) = file("d.csv.gz", &packed(&bytes));
     assert_eq!(
         short(folder.path(), read_table(&path, None, &options)),
-        "d.csv.gz: the unpacked content takes at least 1001 bytes, over the limit of 1000 bytes; raise it with `--memory`"
+        "d.csv.gz: the unpacked content takes at least 1001 bytes, over the limit of 1000 bytes; raise it with `--memory-limit`"
     );
 }
 

@@ -1,6 +1,6 @@
 //! Solves one problem with given Gram matrices several times and prints what it took, as JSON.
 //!
-//! `mtmkl-bench GRAMS LABELS SAMPLES KERNELS SHARING C TOLERANCE THREADS REPEATS`: GRAMS holds M matrices n × n and LABELS T × n labels ±1,
+//! `given_grams GRAMS LABELS SAMPLES KERNELS SHARING C TOLERANCE THREADS REPEATS`: GRAMS holds M matrices n × n and LABELS T × n labels ±1,
 //! both little-endian f64; SHARING is JSON, e.g. `{"name":"lp","p":2}`.
 #![allow(clippy::print_stdout, reason = "a program for benchmarks")]
 
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [grams, labels, n, m, sharing, c, tolerance, threads, repeats] = arguments.as_slice()
     else {
         return Err(
-            "usage: mtmkl-bench GRAMS LABELS SAMPLES KERNELS SHARING C TOLERANCE THREADS REPEATS"
+            "usage: given_grams GRAMS LABELS SAMPLES KERNELS SHARING C TOLERANCE THREADS REPEATS"
                 .into(),
         );
     };

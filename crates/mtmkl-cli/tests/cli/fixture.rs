@@ -1,0 +1,315 @@
+//! A temporary folder with made-up tables, and the program run in it.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use mtmkl::random::Random;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mtmkl");
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// The one JSON object on standard output.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}:\n{}\n{}", self.stdout, self.stderr))
+    }
+
+    /// Standard output of a run that must have gone well.
+    pub(crate) fn good(self) -> String {
+        assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
+        self.stdout
+    }
+
+    /// The message of a run that must have failed with exit code 2, and printed nothing else.
+    pub(crate) fn bad(self) -> String {
+        assert_eq!(self.code, 2, "{}\n{}", self.stdout, self.stderr);
+        assert_eq!(self.stdout, "");
+        assert!(!self.stderr.contains("internal error"), "{}", self.stderr);
+        self.stderr
+    }
+}
+
+/// A folder in which the program is run.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        std::fs::write(self.path(name), content).unwrap();
+        self
+    }
+
+    /// The program in this folder, without the settings of whoever runs the tests.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .current_dir(self.root())
+            .env_remove("COLUMNS")
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program with arguments separated by blanks.
+    pub(crate) fn run(&self, arguments: &str) -> Ran {
+        self.run_all(&arguments.split_whitespace().collect::<Vec<_>>())
+    }
+
+    pub(crate) fn run_all(&self, arguments: &[&str]) -> Ran {
+        finished(self.command().args(arguments))
+    }
+
+    /// As [`Folder::run`], with something on standard input.
+    pub(crate) fn run_with_input(&self, arguments: &str, input: &[u8]) -> Ran {
+        let mut child = self
+            .command()
+            .args(arguments.split_whitespace())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A program that fails early may not read it all.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        ran(child.wait_with_output().unwrap())
+    }
+}
+
+pub(crate) fn finished(command: &mut Command) -> Ran {
+    ran(command.output().unwrap())
+}
+
+fn ran(output: std::process::Output) -> Ran {
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Commands and what they print, as a terminal would show it, for snapshots.
+pub(crate) struct Transcript<'a> {
+    folder: &'a Folder,
+    text: String,
+}
+
+impl<'a> Transcript<'a> {
+    pub(crate) fn new(folder: &'a Folder) -> Self {
+        Self {
+            folder,
+            text: String::new(),
+        }
+    }
+
+    /// Runs the program and notes everything it says.
+    pub(crate) fn run(&mut self, arguments: &str) -> &mut Self {
+        let ran = self.folder.run(arguments);
+        self.note(arguments, &ran)
+    }
+
+    pub(crate) fn note(&mut self, arguments: &str, ran: &Ran) -> &mut Self {
+        let _ = writeln!(self.text, "$ mtmkl {arguments}");
+        self.text += &steady(&ran.stdout);
+        self.text += &steady(&ran.stderr);
+        let _ = writeln!(self.text, "[exit {}]\n", ran.code);
+        self
+    }
+
+    /// Notes a file that must be bad input: the error, and nothing else.
+    pub(crate) fn bad(&mut self, arguments: &str) -> &mut Self {
+        let message = self.folder.run(arguments).bad();
+        let _ = writeln!(self.text, "$ mtmkl {arguments}\n{}", steady(&message));
+        self
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Text without what changes from run to run and from machine to machine: times, the version, the last digits of bounds.
+pub(crate) fn steady(text: &str) -> String {
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "[version]");
+    let mut result = String::new();
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => (line, "\n"),
+            None => (line, ""),
+        };
+        let certificate = line.contains("the optimum lies between");
+        let words: Vec<&str> = line.split(' ').collect();
+        let shown: Vec<String> = words
+            .iter()
+            .enumerate()
+            .map(|(at, word)| {
+                let number = word.trim_end_matches([';', '.']);
+                let rest = &word[number.len()..];
+                let before = at.checked_sub(1).map_or("", |at| words[at]);
+                let after = words
+                    .get(at + 1)
+                    .map_or("", |next| next.trim_end_matches([',', '.']));
+                match (before, after) {
+                    _ if number.parse::<f64>().is_err() => (*word).to_string(),
+                    (_, "s" | "ms") => "[time]".to_string(),
+                    ("within", "%") if certificate => "[gap]".to_string(),
+                    ("between" | "and", _) if certificate => format!("[bound]{rest}"),
+                    _ => (*word).to_string(),
+                }
+            })
+            .collect();
+        result += &shown.join(" ");
+        result += end;
+    }
+    result
+}
+
+/// JSON without times and gaps, numbers to four digits.
+pub(crate) fn steady_json(value: &Value) -> String {
+    serde_json::to_string_pretty(&rounded(value)).unwrap()
+}
+
+fn rounded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let number = number.as_f64().unwrap();
+            let short = (number * 1e4).round() / 1e4;
+            // Adding zero turns -0 into 0.
+            Value::from(short + 0.0)
+        }
+        Value::Array(values) => values.iter().map(rounded).collect(),
+        Value::Object(object) => object
+            .iter()
+            .map(|(key, value)| {
+                let value = match key.as_str() {
+                    "seconds" => Value::from("[seconds]"),
+                    "gap" => Value::from("[gap]"),
+                    "bound" => Value::from("[bound]"),
+                    "objective" => Value::from("[objective]"),
+                    _ => rounded(value),
+                };
+                (key.clone(), value)
+            })
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+/// A number with two digits, as a person would type it.
+fn number(random: &mut Random, middle: f64) -> String {
+    let spread: f64 = (0..4).map(|_| random.uniform() - 0.5).sum();
+    format!("{:.2}", middle + 0.8 * spread)
+}
+
+/// Two classes on two columns `a` and `b`, of which `a` tells them apart.
+pub(crate) fn two_classes(rows: usize) -> String {
+    let mut random = Random::new(1);
+    let mut text = String::from("a,b,label\n");
+    for row in 0..rows {
+        let yes = row % 2 == 1;
+        let (a, b) = (
+            number(&mut random, if yes { 2.0 } else { 0.5 }),
+            number(&mut random, 1.0),
+        );
+        let _ = writeln!(text, "{a},{b},{}", if yes { "yes" } else { "no" });
+    }
+    text
+}
+
+/// Three classes, told apart by `a` and `b` together.
+pub(crate) fn three_classes(rows: usize) -> String {
+    let mut random = Random::new(2);
+    let mut text = String::from("a,b,c,kind\n");
+    for row in 0..rows {
+        let (name, a, b) = [("ash", 0.5, 0.5), ("birch", 2.5, 0.5), ("cedar", 1.5, 2.5)][row % 3];
+        let (a, b, c) = (
+            number(&mut random, a),
+            number(&mut random, b),
+            number(&mut random, 1.0),
+        );
+        let _ = writeln!(text, "{a},{b},{c},{name}");
+    }
+    text
+}
+
+/// Two tasks: `north` goes by column `a`, `south` by column `b`.
+pub(crate) fn two_tasks(rows: usize) -> String {
+    let mut random = Random::new(3);
+    let mut text = String::from("site,a,b,label\n");
+    for row in 0..rows {
+        let (north, yes) = (row % 2 == 0, row / 2 % 2 == 1);
+        let far = if yes { 2.0 } else { 0.5 };
+        let (a, b) = if north { (far, 1.0) } else { (1.0, far) };
+        let (a, b) = (number(&mut random, a), number(&mut random, b));
+        let _ = writeln!(
+            text,
+            "{},{a},{b},{}",
+            if north { "north" } else { "south" },
+            if yes { "yes" } else { "no" }
+        );
+    }
+    text
+}
+
+/// Four tasks of nothing but noise: hard work for the solvers.
+pub(crate) fn noise(rows: usize) -> String {
+    let mut random = Random::new(5);
+    let mut text = String::from("site,a,b,c,label\n");
+    for row in 0..rows {
+        let (a, b, c) = (random.uniform(), random.uniform(), random.uniform());
+        let label = if random.below(2) == 1 { "yes" } else { "no" };
+        let _ = writeln!(text, "{},{a},{b},{c},{label}", row % 4);
+    }
+    text
+}
+
+/// A curve with noise: `y` from `x`, and a column `z` that says nothing.
+pub(crate) fn curve(rows: usize) -> String {
+    let mut random = Random::new(4);
+    let mut text = String::from("x,z,y\n");
+    for row in 0..rows {
+        let x = 6.0 * row as f64 / rows as f64;
+        let z = number(&mut random, 0.0);
+        let _ = writeln!(text, "{x:.3},{z},{:.3}", x.sin() + 0.05 * random.uniform());
+    }
+    text
+}
+
+/// The column of a CSV text, by name.
+pub(crate) fn column<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let at = header.iter().position(|title| *title == name).unwrap();
+    lines.map(|line| line.split(',').nth(at).unwrap()).collect()
+}
+
+/// The share of equal entries.
+pub(crate) fn agreement(a: &[&str], b: &[&str]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let equal = a.iter().zip(b).filter(|(a, b)| a == b).count();
+    equal as f64 / a.len() as f64
+}

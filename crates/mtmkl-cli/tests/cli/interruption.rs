@@ -1,0 +1,101 @@
+//! Limits and Ctrl-C: the best model so far, its gap, exit 1.
+
+use crate::fixture::{Folder, noise, two_tasks};
+
+#[test]
+fn limits_keep_the_best_model() {
+    let folder = Folder::new();
+    folder.file("tasks.csv", two_tasks(60));
+    for (limit, status) in [
+        ("--time-limit 0", "time-limit"),
+        ("--max-passes 1", "pass-limit"),
+    ] {
+        let ran = folder.run(&format!(
+            "fit tasks.csv --target label --task site {limit} --tol 1e-10 -o {status}.model --json"
+        ));
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        let fitted = ran.json();
+        assert_eq!(fitted["status"], status);
+        assert!(fitted["gap"].as_f64().unwrap() > 1e-10);
+        let inspected = folder.run(&format!("inspect {status}.model --json")).json();
+        assert_eq!(inspected["gap"], fitted["gap"]);
+        folder
+            .run(&format!("predict {status}.model tasks.csv"))
+            .good();
+        let shown = folder.run(&format!("inspect {status}.model")).good();
+        let words = format!("Not converged ({}): within ", status.replace('-', " "));
+        assert!(shown.contains(&words), "{shown}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_best_model() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let folder = Folder::new();
+    folder.file("noise.csv", noise(400));
+    // The paper's algorithm does not reach this gap in any time we would wait.
+    let mut child = folder
+        .command()
+        .args("fit noise.csv --target label --task site --solver epf --p 1.1 --q 1 --C 10 --tol 1e-12 --max-passes 1000000 -v -o m --report page.html".split(' '))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    for _ in 0..3 {
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.starts_with("pass "), "{line}");
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    // The rest of the trace has to be read, or the program waits for it.
+    let trace = std::thread::spawn(move || lines.map_while(Result::ok).count());
+    let mut text = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    trace.join().unwrap();
+    assert!(text.contains("Not converged (stopped): within "), "{text}");
+    assert!(text.contains("Model saved to m"), "{text}");
+    let kept = folder.run("inspect m --json").json();
+    assert_eq!(kept["status"], "stopped");
+    assert!(kept["gap"].as_f64().unwrap() > 1e-12);
+    folder.run("predict m noise.csv").good();
+    assert!(folder.path("page.html").is_file());
+}
+
+/// While there is nothing to keep, Ctrl-C ends the program as it ends any other.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_while_reading_ends_at_once() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    let folder = Folder::new();
+    let mut child = folder
+        .command()
+        .args(["fit", "-", "--target", "label"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Long enough to be reading; were it shorter, the signal would end it all the same.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+}

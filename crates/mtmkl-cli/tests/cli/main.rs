@@ -1,0 +1,13 @@
+//! The program as a user runs it: help, tables, JSON, errors, exit codes, files.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod behaviour;
+mod config;
+mod errors;
+mod fixture;
+mod help;
+mod interruption;
+mod model_file;
+mod precomputed;
+mod results;
+mod schema;

@@ -1,0 +1,119 @@
+//! `fit --json` is what `docs/fit.schema.json` says.
+
+use serde_json::Value;
+
+use crate::fixture::{Folder, curve, three_classes, two_classes, two_tasks};
+
+fn schema() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fit.schema.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn the_schema_is_one() {
+    jsonschema::meta::validate(&schema()).unwrap();
+}
+
+#[test]
+fn fits_of_every_kind_are_valid() {
+    let folder = Folder::new();
+    folder
+        .file("two.csv", two_classes(24))
+        .file("three.csv", three_classes(30))
+        .file("tasks.csv", two_tasks(40))
+        .file("curve.csv", curve(30))
+        // One of the held-out classes may be missing, one task's target constant: figures that are no numbers.
+        .file("flat.csv", "x,y\n1,5\n2,5\n");
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let fits = [
+        "two.csv --target label",
+        "two.csv --target label --sharing lp --p 1 --baselines",
+        "two.csv --target label --time-limit 0",
+        "three.csv --target kind --baselines --test-fraction 0.3",
+        "three.csv --target kind --multiclass ovo --sharing simplex",
+        "tasks.csv --target label --task site --baselines",
+        "tasks.csv --target label --task site --sharing independent",
+        "tasks.csv --target label --task site --sharing tang --beta 0.5",
+        "tasks.csv --target label --task site --sharing sum --term common:lp-ball,p=2 --term group",
+        "tasks.csv --target label --task site --solver epf --max-passes 2",
+        "curve.csv --target y --machine krr",
+        "curve.csv --target y --machine svr --test flat.csv --ignore z",
+        "two.csv --machine svdd --target label --C 0.2",
+        "two.csv --machine svdd --target label --C 0.2 --sharing uniform",
+        "two.csv --machine ocsvm --ignore label",
+        "two.csv --target label --kernel sigmoid:gamma=1,coef0=-1 --allow-indefinite",
+    ];
+    for arguments in fits {
+        let ran = folder.run(&format!("fit {arguments} --json"));
+        assert!(
+            ran.code == 0 || ran.code == 1,
+            "{arguments}: {}",
+            ran.stderr
+        );
+        let object = ran.json();
+        let faults: Vec<String> = validator
+            .iter_errors(&object)
+            .map(|fault| format!("{}: {fault}", fault.instance_path()))
+            .collect();
+        assert!(faults.is_empty(), "{arguments}: {faults:#?}\n{object:#}");
+        assert_eq!(
+            ran.code == 0,
+            object["status"].as_str().unwrap().starts_with("converged"),
+            "{arguments}"
+        );
+        let tasks = object["tasks"].as_array().unwrap();
+        let kernels = object["kernels"].as_array().unwrap().len();
+        for task in tasks {
+            assert_eq!(
+                task["weights"].as_array().unwrap().len(),
+                kernels,
+                "{arguments}"
+            );
+        }
+        if let Some(specific) = object.get("specific") {
+            assert_eq!(
+                specific.as_array().unwrap().len(),
+                tasks.len(),
+                "{arguments}"
+            );
+        }
+        assert_eq!(
+            object.get("baselines").is_some(),
+            arguments.contains("--baselines")
+        );
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_not_a_fit() {
+    let folder = Folder::new();
+    folder.file("two.csv", two_classes(24));
+    let good = folder.run("fit two.csv --target label --json").json();
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    assert!(validator.is_valid(&good));
+    for (key, value) in [
+        ("status", Value::from("done")),
+        ("passes", Value::from(-1)),
+        ("tasks", Value::Array(Vec::new())),
+        ("kernels", Value::from("rbf")),
+        ("surprise", Value::Null),
+    ] {
+        let mut wrong = good.clone();
+        wrong[key] = value;
+        assert!(!validator.is_valid(&wrong), "{key}");
+    }
+    for key in [
+        "status",
+        "objective",
+        "bound",
+        "gap",
+        "passes",
+        "kernels",
+        "tasks",
+        "seconds",
+    ] {
+        let mut wrong = good.clone();
+        wrong.as_object_mut().unwrap().remove(key);
+        assert!(!validator.is_valid(&wrong), "{key}");
+    }
+}
