@@ -1,7 +1,10 @@
 //! The innermost loops, compiled for the widest vector instructions of the machine at hand. Sums have a fixed order, so that
 //! results do not depend on anything but the machine.
 
-#![allow(clippy::inline_always, reason = "only what is inlined is compiled for the wider instructions")]
+#![allow(
+    clippy::inline_always,
+    reason = "only what is inlined is compiled for the wider instructions"
+)]
 
 use std::sync::OnceLock;
 

@@ -410,6 +410,10 @@ pub(super) fn similar<'a>(
 ) -> Option<&'a str> {
     let wanted = name.to_lowercase();
     let allowed = (wanted.chars().count() / 3).clamp(1, 4);
+    // One letter for another is not a likeness.
+    if wanted.chars().count() < 2 {
+        return None;
+    }
     candidates
         // The distance costs the product of the lengths: a hostile name of a megabyte is no candidate.
         .filter(|candidate| {

@@ -40,6 +40,7 @@ pub fn from_bytes(
             Size::Known(bytes.len() as u64),
             options.limit,
         )?,
+        false,
     )
 }
 
@@ -70,7 +71,7 @@ pub(super) fn grams_from_source(
     options: &GramOptions,
 ) -> Result<Vec<(Option<String>, Gram)>, InputError> {
     let (name, array) = from_source(source, options.limit)?;
-    grams(&name, array)
+    grams(&name, array, false)
 }
 
 /// As [`table_from_bytes`], without a copy of a file in memory.
@@ -94,9 +95,15 @@ fn from_source(source: Source, limit: u64) -> Result<(String, Array), InputError
     Ok((name, array))
 }
 
-/// The matrices of `array`: itself, or its slices by number.
-pub(super) fn grams(file: &str, array: Array) -> Result<Vec<(Option<String>, Gram)>, InputError> {
+/// The matrices of `array`: itself, or its slices by number. A list of numbers is a matrix of one column where `lists` are allowed: that is
+/// how a diagonal is saved beside its matrix.
+pub(super) fn grams(
+    file: &str,
+    array: Array,
+    lists: bool,
+) -> Result<Vec<(Option<String>, Gram)>, InputError> {
     let (count, rows, columns) = match *array.shape.as_slice() {
+        [rows] if lists => (None, rows, 1),
         [rows, columns] => (None, rows, columns),
         [count, rows, columns] => (Some(count), rows, columns),
         _ => return Err(array.wrong_shape(file, EXPECTED_GRAM)),

@@ -109,7 +109,7 @@ fn read(
         let size = member.size();
         // The size is the archive's word: it must agree with the header, but reserves nothing (see `Array::read`).
         let array = Array::read(&label, member, Size::Claimed(size), limit)?;
-        for (slice, gram) in npy::grams(&label, array)? {
+        for (slice, gram) in npy::grams(&label, array, true)? {
             limit = limit.saturating_sub(8 * gram.values.len() as u64);
             let name = slice.map_or_else(|| name.clone(), |slice| format!("{name}.{slice}"));
             grams.push((Some(name), gram));

@@ -6,7 +6,11 @@ use crate::fixture::{Folder, Transcript, column, two_classes};
 
 /// A matrix by rows, as NumPy saves it (version 1.0, little-endian doubles, C order).
 fn npy(values: &[f64], rows: usize) -> Vec<u8> {
-    let shape = format!("({rows}, {})", values.len() / rows);
+    // One number a row is a plain list, as `numpy.diag` gives it.
+    let shape = match values.len() / rows {
+        1 => format!("({rows},)"),
+        columns => format!("({rows}, {columns})"),
+    };
     let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
