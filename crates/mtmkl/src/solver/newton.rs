@@ -1,16 +1,20 @@
 //! The second-order solver.
 
+use std::borrow::Cow;
+
 use super::model::Model;
 use super::{Certificate, Epf, Solution, Solver, inner_accuracy};
-use crate::engine::{Engine, Request};
+use crate::engine::{Curvature, Engine, Request};
 use crate::error::Result;
+use crate::grid::Grid;
 use crate::run::{Run, Status};
 use crate::sharing::Sharing;
 
 /// θ ← θ + ε (θ̂ − θ), θ̂ the minimiser over Ψ of J's quadratic model at θ, ε by backtracking on J.
 ///
 /// J is twice differentiable where the set of free dual variables is stable, and its curvature costs one factorisation of that
-/// set. Full steps are accepted almost always; five to ten passes reach a certified 1e-6. Where a sharing has no description
+/// set. Full steps are accepted almost always; five to ten passes reach a certified 1e-6. Where one is not, the model is damped
+/// towards the classical upper bound of J before the step is shortened. Where a sharing has no description
 /// for the model, or ḡ is not concave, [`Epf`] takes over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Newton;
@@ -19,6 +23,8 @@ pub struct Newton;
 const SUFFICIENT: f64 = 1e-4;
 /// Shorter steps than this are not tried.
 const SHORTEST: f64 = 1e-6;
+/// Nearer than this gap, J is as its curvature says, and damping only delays.
+const FAR: f64 = 1e-4;
 /// How precisely to solve the model, as a part of the current gap.
 const MODEL_ACCURACY: f64 = 0.02;
 
@@ -42,6 +48,7 @@ impl Solver for Newton {
         };
         let mut current = engine.evaluate(&theta, &request)?;
         certificate.record(&parts, &theta, &current, sharing, 0.0, run);
+        let mut damping = 0.0;
         let status = 'outer: loop {
             if let Some(status) = certificate.finished() {
                 break status;
@@ -52,19 +59,25 @@ impl Solver for Newton {
             let Some(curvature) = current.curvature.as_deref() else {
                 break Status::Stalled;
             };
-            let model = Model {
-                theta: &theta,
-                sensitivities: &current.sensitivities,
-                curvature,
-                sharing,
-            };
             let gap = (certificate.objective - certificate.bound).max(0.0);
-            let minimum = model.minimise(&constraints, MODEL_ACCURACY * gap);
-            let aim = sharing.theta(&minimum.parts);
-            // The slope of J along the step; the model's value is about half of it.
-            let slope = current.sensitivities.dot(&theta) - current.sensitivities.dot(&aim);
             let mut step = 1.0;
+            let mut aim = None;
             loop {
+                let (minimum, slope) = aim.get_or_insert_with(|| {
+                    let curvature = damped(curvature, &current.sensitivities, &theta, damping);
+                    let model = Model {
+                        theta: &theta,
+                        sensitivities: &current.sensitivities,
+                        curvature: &curvature,
+                        sharing,
+                    };
+                    let minimum = model.minimise(&constraints, MODEL_ACCURACY * gap);
+                    // The slope of J along the step; the model's value is about half of it.
+                    let aim = sharing.theta(&minimum.parts);
+                    let slope = current.sensitivities.dot(&theta) - current.sensitivities.dot(&aim);
+                    (minimum, slope)
+                });
+                let slope = *slope;
                 let mut trial_parts = parts.clone();
                 trial_parts.move_towards(&minimum.parts, step);
                 let trial_theta = sharing.theta(&trial_parts);
@@ -73,6 +86,11 @@ impl Solver for Newton {
                 let reached = trial.upper() <= current.upper() + SUFFICIENT * step * slope.min(0.0);
                 if reached {
                     (parts, theta, current) = (trial_parts, trial_theta, trial);
+                    damping = if damping < 1e-2 || certificate.gap() <= FAR {
+                        0.0
+                    } else {
+                        0.1 * damping
+                    };
                     break;
                 }
                 if let Some(status) = certificate.finished() {
@@ -90,10 +108,47 @@ impl Solver for Newton {
                     certificate.record(&parts, &theta, &current, sharing, 0.0, run);
                     break;
                 }
-                // The parabola through J and its slope here and J there.
-                step *= (-0.5 * step * slope / rise).clamp(0.1, 0.5);
+                if damping < 1.0 && certificate.gap() > FAR {
+                    // The curvature here says too little about J there: trust it less before stepping shorter.
+                    damping = (10.0 * damping).clamp(0.1, 1.0);
+                    aim = None;
+                } else {
+                    // The parabola through J and its slope here and J there.
+                    step *= (-0.5 * step * slope / rise).clamp(0.1, 0.5);
+                }
             }
         };
         Ok(certificate.solution(sharing, status))
     }
+}
+
+/// H + damping · diag(2|s_m| / θ_m): between Newton's model and the classical upper bound of J, Σ_m θ_k² s_m / θ_m, whose curvature the
+/// diagonal is. Where most dual variables sit at their bounds H vanishes, though J bends as soon as they come off.
+fn damped<'a>(
+    curvature: &'a [Curvature],
+    sensitivities: &Grid,
+    theta: &Grid,
+    damping: f64,
+) -> Cow<'a, [Curvature]> {
+    if damping == 0.0 {
+        return Cow::Borrowed(curvature);
+    }
+    let kernels = theta.kernels();
+    let damped = curvature.iter().enumerate().map(|(task, own)| {
+        let largest = theta.row(task).iter().fold(0.0_f64, |a, &b| a.max(b));
+        let mut factor = own.factor.clone();
+        for kernel in 0..kernels {
+            // A weight at zero must be able to leave it.
+            let weight = theta[(task, kernel)] + 1e-2 * largest + 1e-12;
+            let bend = damping * 2.0 * sensitivities[(task, kernel)].abs() / weight;
+            let mut row = vec![0.0; kernels];
+            row[kernel] = bend.sqrt();
+            factor.extend_from_slice(&row);
+        }
+        Curvature {
+            rank: own.rank + kernels,
+            factor,
+        }
+    });
+    Cow::Owned(damped.collect())
 }
