@@ -17,6 +17,7 @@ mod polynomial;
 mod precomputed;
 mod sigmoid;
 mod spec;
+use spec::MOST_POSITIONS;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -162,6 +163,14 @@ impl Columns {
                             range.first,
                             range.last.as_deref().unwrap_or("")
                         )));
+                    }
+                    if last - first >= MOST_POSITIONS - found.len().min(MOST_POSITIONS) {
+                        return Err(Error::data(
+                            Place::Problem,
+                            DataProblem::Empty(
+                                "a kernel sees more than a million columns; name each column once",
+                            ),
+                        ));
                     }
                     found.extend(first..=last);
                 }

@@ -27,7 +27,7 @@ const REGISTRY: &[Entry] = &[
 const MOST_KERNELS: usize = 10_000;
 
 /// As [`MOST_KERNELS`], for ranges of positions.
-const MOST_POSITIONS: usize = 1_000_000;
+pub(super) const MOST_POSITIONS: usize = 1_000_000;
 
 /// A kernel's names, its keys, and how it is made from them.
 pub(super) struct Entry {
@@ -184,6 +184,15 @@ pub fn parse_kernels(text: &str) -> Result<Vec<KernelView>> {
     if count > MOST_KERNELS {
         return Err(failed(format!(
             "the sets make more than {MOST_KERNELS} kernels; take fewer values"
+        )));
+    }
+    // Each kernel has a list of its own.
+    if let Some((_, Columns::Indices(positions))) = &parsed.columns
+        && count.saturating_mul(positions.len()) > MOST_POSITIONS
+    {
+        return Err(failed(format!(
+            "the sets make {count} kernels of {} columns each, more than {MOST_POSITIONS} together; take fewer values",
+            positions.len()
         )));
     }
     let mut choice = vec![0; parsed.keys.len()];
@@ -413,9 +422,9 @@ fn read_columns(text: &str) -> std::result::Result<Columns, String> {
                         "the range `#{first}..#{last}` is empty; write `#{last}..#{first}`"
                     ));
                 }
-                if last - first >= MOST_POSITIONS {
+                if last - first >= MOST_POSITIONS - positions.len().min(MOST_POSITIONS) {
                     return Err(format!(
-                        "the range `#{first}..#{last}` has more than {MOST_POSITIONS} columns"
+                        "with `#{first}..#{last}` it has more than {MOST_POSITIONS} columns"
                     ));
                 }
                 positions.extend(first..=last);

@@ -272,6 +272,16 @@ impl Model {
         if tasks == 0 || kernels == 0 {
             return Err(format_error("it has no tasks or no kernels"));
         }
+        if header.sets.is_empty() {
+            return Err(format_error("it has no sample sets"));
+        }
+        let sets = header
+            .sets
+            .into_iter()
+            .enumerate()
+            .map(|(number, set)| file.support_set(number, set))
+            .collect::<Result<Vec<_>>>()?;
+        // Checked one by one: a few bytes can ask for many columns, and only those there are cost memory.
         let views = header
             .kernels
             .iter()
@@ -279,14 +289,16 @@ impl Model {
                 let mut view =
                     parse_kernel(&kernel.spec).map_err(|error| format_error(error.to_string()))?;
                 view.name.clone_from(&kernel.name);
+                for set in &sets {
+                    view.columns
+                        .resolve(&set.columns)
+                        .map_err(|error| format_error(error.to_string()))?;
+                    if view.kernel.given().is_none() && set.columns.is_empty() {
+                        return Err(format_error("a kernel needs columns and there are none"));
+                    }
+                }
                 Ok(view)
             })
-            .collect::<Result<Vec<_>>>()?;
-        let sets = header
-            .sets
-            .into_iter()
-            .enumerate()
-            .map(|(number, set)| file.support_set(number, set))
             .collect::<Result<Vec<_>>>()?;
         for name in views.iter().filter_map(|view| view.kernel.given()) {
             if sets
@@ -296,17 +308,6 @@ impl Model {
                 return Err(format_error(format!(
                     "the diagonal of the precomputed kernel `{name}` is missing"
                 )));
-            }
-        }
-        for (view, set) in views
-            .iter()
-            .flat_map(|view| sets.iter().map(move |set| (view, set)))
-        {
-            view.columns
-                .resolve(&set.columns)
-                .map_err(|error| format_error(error.to_string()))?;
-            if view.kernel.given().is_none() && set.columns.is_empty() {
-                return Err(format_error("a kernel needs columns and there are none"));
             }
         }
         let offsets = file.floats("offsets", Some(tasks))?;
