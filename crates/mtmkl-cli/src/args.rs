@@ -51,8 +51,11 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, of the program or of one of its commands
+    Man {
+        /// The command, e.g. fit
+        command: Option<String>,
+    },
 }
 
 /// Arguments of `demo`.

@@ -67,20 +67,40 @@ fn dispatch(arguments: &[OsString]) -> u8 {
             clap_complete::generate(*shell, &mut Cli::command(), "mtmkl", &mut text);
             output::print(&String::from_utf8_lossy(&text)).map(|()| Outcome::Done)
         }
-        Command::Man => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Cli::command())
-                .render(&mut text)
-                .map_err(Into::into)
-                .and_then(|()| output::print(&String::from_utf8_lossy(&text)))
-                .map(|()| Outcome::Done)
-        }
+        Command::Man { command } => manual(command.as_deref()),
     };
     match result {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::NotConverged) => 1,
         Err(error) => complain(&error),
     }
+}
+
+/// Prints the manual page of the program, or of one command under the name that the program's page refers to.
+fn manual(command: Option<&str>) -> anyhow::Result<Outcome> {
+    let mut program = Cli::command();
+    // Built, so that flags and usage lines are complete.
+    program.build();
+    let (page, title) = match command {
+        None => (program, "mtmkl".to_string()),
+        Some(name) => {
+            let page = program.find_subcommand(name).cloned().ok_or_else(|| {
+                let names: Vec<&str> = program
+                    .get_subcommands()
+                    .map(clap::Command::get_name)
+                    .collect();
+                anyhow::anyhow!(
+                    "there is no command `{name}`; there are {}",
+                    names.join(", ")
+                )
+            })?;
+            (page, format!("mtmkl-{name}"))
+        }
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).title(title).render(&mut text)?;
+    output::print(&String::from_utf8_lossy(&text))?;
+    Ok(Outcome::Done)
 }
 
 /// The error with its causes, on standard error.

@@ -75,5 +75,9 @@ fn the_manual_page_is_one() {
     assert!(text.contains(".TH mtmkl 1"), "{text}");
     for word in ["demo", "fit", "predict", "evaluate", "inspect", "report"] {
         assert!(text.contains(word), "{word}");
+        // The page of each command that the program's page refers to.
+        let own = folder.run(&format!("man {word}")).good();
+        assert!(own.contains(&format!(".TH mtmkl-{word} 1")), "{own}");
     }
+    assert!(folder.run("man fit").good().contains("sharing"));
 }
