@@ -81,9 +81,9 @@ pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A weight: four digits, a dot for an exact zero, so that sparsity is seen.
+/// A weight: four digits, a dot where they are all zero, so that sparsity is seen.
 pub fn weight(value: f64) -> String {
-    if value == 0.0 {
+    if value < 5e-5 {
         "·".to_string()
     } else {
         format!("{value:.4}")
