@@ -18,6 +18,10 @@ const SNAPPY_RATIO: u64 = 64;
 /// The bytes after the footer: its length, and `PAR1`.
 const FOOTER_END: u64 = 8;
 
+/// The kinds of fields that a page header has, besides booleans.
+const INTEGER: u8 = 5;
+const STRUCTURE: u8 = 12;
+
 /// Deeper than any structure inside structures in a header.
 const DEEPEST: usize = 32;
 
@@ -46,8 +50,7 @@ pub(super) fn check_schema(content: &impl ChunkReader) -> Result<()> {
         consumed: 0,
     };
     let (mut elements, mut most_children) = (None, 0);
-    // What follows the schema is for the library to read and to refuse.
-    let _ = footer.structure(0, |footer, field, kind| {
+    let read = footer.structure(0, |footer, field, kind| {
         if field != ELEMENTS {
             return footer.skip(kind, 0);
         }
@@ -67,6 +70,10 @@ pub(super) fn check_schema(content: &impl ChunkReader) -> Result<()> {
     let Some(elements) = elements else {
         return Err(general("its schema cannot be read"));
     };
+    // Where the rest is merely cut off, the library says so.
+    if read.is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+        return Err(general("its footer cannot be read"));
+    }
     if u64::try_from(most_children).is_ok_and(|children| children > elements) {
         return Err(general("its schema lacks columns that it promises"));
     }
@@ -123,15 +130,36 @@ struct Header<R> {
 
 impl<R: Read> Header<R> {
     /// The bytes of the page unpacked and packed.
+    ///
+    /// The library goes by the numbers of the fields and ignores their kinds, so that a wrong kind would make it go on
+    /// to another place in the file than to the one checked here.
     fn sizes(&mut self) -> io::Result<Option<(u64, u64)>> {
         let (mut unpacked, mut packed) = (None, None);
-        self.structure(0, |header, field, kind| match field {
-            // By number alone, as the library reads them.
-            2 => header.integer().map(|value| unpacked = Some(value)),
-            3 => header.integer().map(|value| packed = Some(value)),
+        self.structure(0, |header, field, kind| match (field, kind) {
+            (2, INTEGER) => header.integer().map(|value| unpacked = Some(value)),
+            (3, INTEGER) => header.integer().map(|value| packed = Some(value)),
+            (1 | 4, INTEGER) => header.skip(kind, 0),
+            (5..=8, STRUCTURE) => header.structure(1, |page, number, kind| {
+                let expected = match (field, number) {
+                    (5, 5) | (8, 8) => kind == STRUCTURE,
+                    (7, 3) | (8, 7) => matches!(kind, 1 | 2),
+                    (5, 1..=4) | (7, 1 | 2) | (8, 1..=6) => kind == INTEGER,
+                    _ => true,
+                };
+                if expected {
+                    page.skip(kind, 1)
+                } else {
+                    Err(io::ErrorKind::InvalidData.into())
+                }
+            }),
+            (1..=8, _) => Err(io::ErrorKind::InvalidData.into()),
             _ => header.skip(kind, 0),
         })?;
-        let size = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
+        // Sizes have 32 bits, of more the library would take the lowest.
+        let size = |value: Option<i64>| {
+            let value = i32::try_from(value?).ok()?;
+            u64::try_from(value).ok()
+        };
         Ok(size(unpacked).zip(size(packed)))
     }
 
@@ -153,9 +181,14 @@ impl<R: Read> Header<R> {
             // The upper half is the distance from the field before, or 0 where the number follows.
             field = match byte >> 4 {
                 0 => self.integer()?,
-                distance => field.saturating_add(i64::from(distance)),
+                distance => field + i64::from(distance),
             };
-            read(self, field, byte & 0xf)?;
+            // No kind would end the structure for the library, and of a larger number it would take the lowest bits.
+            let kind = byte & 0xf;
+            if kind == 0 || i16::try_from(field).is_err() {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            read(self, field, kind)?;
         }
     }
 
@@ -173,9 +206,8 @@ impl<R: Read> Header<R> {
             }
             9 | 10 => {
                 let (kind, length) = self.list()?;
-                // In a list a boolean takes a byte, so that every element takes one and the input ends the loop.
-                let kind = if matches!(kind, 1 | 2) { 3 } else { kind };
-                if depth > DEEPEST {
+                // For the library a boolean in a list takes no byte, and a few bytes could keep it busy for hours.
+                if depth > DEEPEST || matches!(kind, 1 | 2) {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
                 (0..length).try_for_each(|_| self.skip(kind, depth + 1))

@@ -173,3 +173,27 @@ fn no_damage_makes_it_panic_or_take_much_memory() {
         }
     }
 }
+
+#[test]
+fn no_count_keeps_it_busy_for_hours() {
+    let fails = |bytes: &[u8]| message(from_bytes("data.parquet", bytes, &TableOptions::default()));
+    // Found by fuzzing: a page header that two readers can understand differently, and then look elsewhere for the next.
+    assert_eq!(
+        fails(include_bytes!("fixtures/endless.parquet")),
+        "data.parquet is not a readable Parquet file: a page header cannot be read"
+    );
+    // A footer with an unknown field: a thousand lists of two billion booleans, for which the library reads no bytes.
+    let (content, end) = NONE.split_at(NONE.len() - 8);
+    let length = u32::from_le_bytes(*end.first_chunk().unwrap()) as usize;
+    let mut bytes = content[..content.len() - 1].to_vec();
+    bytes.extend([0x09, 0xc8, 0x01, 0xf9, 0xe8, 0x07]);
+    bytes.extend([0xf1, 0xff, 0xff, 0xff, 0xff, 0x07].repeat(1000));
+    bytes.push(0);
+    let length = u32::try_from(length + bytes.len() - content.len()).unwrap();
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(b"PAR1");
+    assert_eq!(
+        fails(&bytes),
+        "data.parquet is not a readable Parquet file: its footer cannot be read"
+    );
+}
