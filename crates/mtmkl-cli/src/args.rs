@@ -1,4 +1,8 @@
 //! The command line: names, flags and defaults. The same names stand in configuration files.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "these comments are help texts: brackets in them mark what may be left out"
+)]
 
 use std::path::PathBuf;
 

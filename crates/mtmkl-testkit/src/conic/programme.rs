@@ -129,7 +129,7 @@ impl Programme {
         self.nonnegative(large.clone().plus(-1.0, small));
     }
 
-    /// ‖rows[1..]‖₂ ≤ rows[0]. Returns the index of the first row.
+    /// ‖rows\[1..\]‖₂ ≤ rows\[0\]. Returns the index of the first row.
     pub(super) fn second_order(&mut self, rows: Vec<Affine>) -> usize {
         let first = self.rows.len();
         self.cones

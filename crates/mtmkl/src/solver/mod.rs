@@ -1,6 +1,6 @@
 //! min over θ in Ψ of J(θ): the outer solvers. They see grids, the sharing and the engine's trait, never data.
 //!
-//! Both keep a [`Certificate`]: for any θ in Ψ and any feasible α, converged or not,
+//! Both keep a certificate: for any θ in Ψ and any feasible α, converged or not,
 //!
 //! D(α) = (part of ḡ without θ) − σ_Ψ(s(α))  ≤  J*  ≤  J(θ) ≤ Σ_t (value + inner gap)
 //!
