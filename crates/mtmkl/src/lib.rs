@@ -57,5 +57,5 @@ pub use data::{GivenGram, Rows, Samples, Targets, Task};
 pub use error::{Error, Result};
 pub use gram::Definiteness;
 pub use model::{CrossGram, Input, Model};
-pub use problem::{Prepared, Problem, ProblemSpec};
+pub use problem::{Precision, Prepared, Problem, ProblemSpec};
 pub use run::{Observer, Pass, Run, Status, Stop};

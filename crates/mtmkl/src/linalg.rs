@@ -70,6 +70,40 @@ impl Cholesky {
         None
     }
 
+    /// The factor of [[A, B'], [B, C]] from that of A: `border` is [B, C], row by row, the lower triangle of C filled. `None`, and nothing
+    /// changed, where that is not positive definite.
+    pub(crate) fn extended(&self, border: &[f64]) -> Option<Self> {
+        let old = self.lower.nrows();
+        // count · (old + count) = border.len()
+        let count = (0..=border.len()).find(|count| count * (old + count) >= border.len())?;
+        let n = old + count;
+        // B' column by column is B row by row.
+        let mut across = Mat::<f64>::from_fn(old, count, |i, j| border[j * n + i]);
+        solve_lower_triangular_in_place(self.lower.as_ref(), across.as_mut(), Par::Seq);
+        let mut corner = vec![0.0; count * count];
+        for i in 0..count {
+            for j in 0..=i {
+                corner[i * count + j] =
+                    border[i * n + old + j] - across.col(i).transpose() * across.col(j);
+            }
+        }
+        let corner = Self::new(&corner, count)?;
+        let mut lower = Mat::<f64>::zeros(n, n);
+        lower
+            .as_mut()
+            .submatrix_mut(0, 0, old, old)
+            .copy_from(&self.lower);
+        lower
+            .as_mut()
+            .submatrix_mut(old, 0, count, old)
+            .copy_from(across.transpose());
+        lower
+            .as_mut()
+            .submatrix_mut(old, old, count, count)
+            .copy_from(&corner.lower);
+        Some(Self { lower })
+    }
+
     /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
     pub(crate) fn solve_lower(&self, b: &mut [f64], columns: usize) {
         let n = self.lower.nrows();
@@ -180,6 +214,21 @@ mod tests {
         }
         assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
         assert!(Cholesky::with_jitter(vec![1.0, 1.0, 1.0, 1.0], 2, 1e-12).is_some());
+    }
+
+    #[test]
+    fn an_extended_factor_is_the_factor_of_the_whole() {
+        let a = [
+            4.0, 1.0, 0.5, 0.2, 1.0, 3.0, 0.2, 0.1, 0.5, 0.2, 2.0, 0.4, 0.2, 0.1, 0.4, 1.0,
+        ];
+        let whole = Cholesky::new(&a, 4).unwrap();
+        let leading = Cholesky::new(&[4.0, 1.0, 1.0, 3.0], 2).unwrap();
+        let extended = leading.extended(&a[8..]).unwrap();
+        let (mut x, mut y) = ([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]);
+        whole.solve(&mut x, 1);
+        extended.solve(&mut y, 1);
+        assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-12));
+        assert!(leading.extended(&[1.0, 0.0, 0.0]).is_none());
     }
 
     #[test]

@@ -60,19 +60,19 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 }
 
 /// y ← y + Σ_k a_k x_k, four rows at a time: y is read and written once for four rows of x.
-pub(crate) fn add_rows(rows: &[(f64, &[f64])], y: &mut [f64]) {
+pub(crate) fn add_rows<T: Copy + Into<f64>>(rows: &[(f64, &[T])], y: &mut [f64]) {
     arch().dispatch(
         #[inline(always)]
         || {
             let (fours, rest) = rows.as_chunks::<4>();
             for [(a, p), (b, q), (c, r), (d, s)] in fours {
-                for ((((out, p), q), r), s) in y.iter_mut().zip(*p).zip(*q).zip(*r).zip(*s) {
-                    *out += (a * p + b * q) + (c * r + d * s);
+                for ((((out, &p), &q), &r), &s) in y.iter_mut().zip(*p).zip(*q).zip(*r).zip(*s) {
+                    *out += (a * p.into() + b * q.into()) + (c * r.into() + d * s.into());
                 }
             }
             for (a, x) in rest {
-                for (out, value) in y.iter_mut().zip(*x) {
-                    *out += a * value;
+                for (out, &value) in y.iter_mut().zip(*x) {
+                    *out += a * value.into();
                 }
             }
         },

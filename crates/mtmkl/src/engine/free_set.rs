@@ -4,23 +4,36 @@
 use crate::gram::CombinedRows;
 use crate::grid::dot;
 use crate::linalg::{self, Cholesky};
-use crate::qp::Qp;
+use crate::qp::{self, Qp};
 
-/// Free variables with K_FF = LL'.
-#[derive(Debug)]
+/// Free variables with K_FF = LL' and linear conditions A'd = v on their moves d: the first says that Σd is given, further ones
+/// hold single variables.
+///
+/// With L⁻¹A = QR, the moves that meet homogeneous conditions are L⁻ᵀz with z ⊥ Q, so that conditions come at the price of a
+/// triangular solve each, and the factorisation stays.
+#[derive(Debug, Clone)]
 pub(super) struct FreeSet {
-    /// Variables, one per sample, in the order of their samples.
-    pub(super) variables: Vec<usize>,
+    /// Variables, one per sample.
+    variables: Vec<usize>,
+    /// N_t.
+    samples: usize,
     factor: Cholesky,
-    /// L⁻¹1, for the sum.
-    border: Vec<f64>,
-    square: f64,
+    /// The columns of Q, one after the other.
+    basis: Vec<Vec<f64>>,
+    /// The columns of R, of length 1, 2, …
+    triangle: Vec<Vec<f64>>,
+    /// The positions in `variables` that are held, in the order of their conditions.
+    held: Vec<usize>,
 }
 
 /// Next to a bound, a variable that only rounding keeps off it is not free.
 const MARGIN: f64 = 1e-10;
 /// Rounds of the direct step: in each, variables that would leave their bounds are put there.
 const ROUNDS: usize = 6;
+/// Where more than one in this many variables changed sides, a new factorisation is the cheaper way.
+const CHANGED: usize = 6;
+/// Added to the diagonal, relative to it.
+const JITTER: f64 = 1e-12;
 
 /// The free variables of β, at most one per sample.
 pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64], samples: usize) -> Vec<usize> {
@@ -31,6 +44,31 @@ pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64], samples: usize) -> Vec<u
     (0..samples)
         .filter_map(|sample| (sample..beta.len()).step_by(samples).find(|&v| is_free(v)))
         .collect()
+}
+
+/// The free variables and those at a bound whose slope says that they should come off it, at most one per sample.
+pub(super) fn movable_variables(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> Vec<usize> {
+    let n = product.len();
+    let offset = qp::offset(qp, beta, product);
+    let mut movable = Vec::new();
+    for sample in 0..n {
+        let mut violating = None;
+        let mut free = None;
+        for v in (sample..beta.len()).step_by(n) {
+            let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
+            let slope = qp.linear[v] - product[sample] - offset;
+            if margin == 0.0 {
+            } else if beta[v] <= qp.lower[v] + margin {
+                violating = violating.or((slope > 0.0).then_some(v));
+            } else if beta[v] >= qp.upper[v] - margin {
+                violating = violating.or((slope < 0.0).then_some(v));
+            } else {
+                free = free.or(Some(v));
+            }
+        }
+        movable.extend(free.or(violating));
+    }
+    movable
 }
 
 /// K_FF, row by row, lower triangle filled.
@@ -51,161 +89,237 @@ impl FreeSet {
         }
         let n = rows.count();
         let samples: Vec<usize> = variables.iter().map(|v| v % n).collect();
-        Self::of_block(variables, block(rows, &samples))
-    }
-
-    fn of_block(variables: Vec<usize>, matrix: Vec<f64>) -> Option<Self> {
-        let count = variables.len();
-        if count < 2 {
-            return None;
-        }
-        let factor = Cholesky::with_jitter(matrix, count, 1e-12)?;
-        let mut border = vec![1.0; count];
-        factor.solve_lower(&mut border, 1);
-        let square = dot(&border, &border);
-        Some(Self {
+        let factor = Cholesky::with_jitter(block(rows, &samples), variables.len(), JITTER)?;
+        let mut set = Self {
+            basis: Vec::new(),
+            triangle: Vec::new(),
+            held: Vec::new(),
+            samples: n,
             variables,
             factor,
-            border,
-            square,
-        })
+        };
+        let ones = vec![1.0; set.variables.len()];
+        set.add_conditions(ones, 1).then_some(set)
     }
 
-    /// V ← L⁻¹V without the direction L⁻¹1, so that V'V = u'Pu with P the leading block of [[K_FF, 1], [1', 0]]⁻¹; V is |F| × columns.
-    pub(super) fn project(&self, block: &mut [f64], columns: usize) {
+    /// Beyond this many conditions, a new factorisation is the cheaper way.
+    fn too_many(&self, further: usize) -> bool {
+        self.held.len() + further > self.variables.len() / 3 + 2
+    }
+
+    /// Follows β to where these variables are free: those that are no longer are held, new ones join the factorisation with
+    /// their entries of the same K. False where too much changed, or K does not allow it.
+    pub(super) fn follow(
+        &mut self,
+        free: &[usize],
+        entries: impl Fn(usize, &[usize], &mut [f64]),
+    ) -> bool {
+        let samples = self.samples;
+        let mut is_known = vec![false; free.len()];
+        let mut held = Vec::new();
+        for (position, &v) in self.variables.iter().enumerate() {
+            match free.binary_search_by_key(&(v % samples), |w| w % samples) {
+                Ok(at) if free[at] == v => is_known[at] = true,
+                _ => held.push(position),
+            }
+        }
+        let known = free.iter().zip(is_known);
+        let further: Vec<usize> = known.filter(|(_, known)| !known).map(|(&v, _)| v).collect();
+        if (held.len() + further.len()) * CHANGED > self.variables.len() {
+            return false;
+        }
+        if held == self.held && further.is_empty() {
+            return true;
+        }
+        if !further.is_empty() {
+            let old = self.variables.len();
+            self.variables.extend_from_slice(&further);
+            let all = self.variables.len();
+            let columns: Vec<usize> = self.variables.iter().map(|v| v % samples).collect();
+            let mut border = vec![0.0; further.len() * all];
+            for (row, &v) in border.chunks_exact_mut(all).zip(&further) {
+                entries(v % samples, &columns, row);
+            }
+            for i in 0..further.len() {
+                border[i * all + old + i] *= 1.0 + JITTER;
+            }
+            let Some(factor) = self.factor.extended(&border) else {
+                return false;
+            };
+            self.factor = factor;
+        }
+        self.basis.clear();
+        self.triangle.clear();
+        self.held.clear();
+        let ones = vec![1.0; self.variables.len()];
+        self.add_conditions(ones, 1) && (held.is_empty() || self.hold(&held))
+    }
+
+    /// Holds these positions from now on; false where nothing would be left to move.
+    fn hold(&mut self, positions: &[usize]) -> bool {
+        let count = positions.len();
+        let mut units = vec![0.0; self.variables.len() * count];
+        for (column, &position) in positions.iter().enumerate() {
+            units[position * count + column] = 1.0;
+        }
+        self.held.extend_from_slice(positions);
+        self.add_conditions(units, count)
+    }
+
+    /// Further columns of A (row by row), by Gram and Schmidt, twice for orthogonality in rounding too.
+    fn add_conditions(&mut self, mut conditions: Vec<f64>, count: usize) -> bool {
+        self.factor.solve_lower(&mut conditions, count);
+        for column in 0..count {
+            let mut direction: Vec<f64> = conditions[column..]
+                .iter()
+                .step_by(count)
+                .copied()
+                .collect();
+            let length = dot(&direction, &direction).sqrt();
+            let mut entries = vec![0.0; self.basis.len() + 1];
+            for _ in 0..2 {
+                for (entry, known) in entries.iter_mut().zip(&self.basis) {
+                    let along = dot(known, &direction);
+                    linalg::axpy(-along, known, &mut direction);
+                    *entry += along;
+                }
+            }
+            let rest = dot(&direction, &direction).sqrt();
+            if rest.is_nan() || rest <= 1e-12 * length {
+                return false;
+            }
+            for value in &mut direction {
+                *value /= rest;
+            }
+            if let Some(last) = entries.last_mut() {
+                *last = rest;
+            }
+            self.basis.push(direction);
+            self.triangle.push(entries);
+        }
+        true
+    }
+
+    /// V ← (I − QQ')L⁻¹V, so that V'V = u'Pu with P the leading block of [[K_FF, A], [A', 0]]⁻¹; V is |F| × columns.
+    fn project(&self, block: &mut [f64], columns: usize) {
         self.factor.solve_lower(block, columns);
-        let mut along = vec![0.0; columns];
-        for (weight, row) in self.border.iter().zip(block.chunks_exact(columns)) {
-            linalg::axpy(weight / self.square, row, &mut along);
-        }
-        for (weight, row) in self.border.iter().zip(block.chunks_exact_mut(columns)) {
-            linalg::axpy(-weight, &along, row);
+        for direction in &self.basis {
+            let mut along = vec![0.0; columns];
+            for (&weight, row) in direction.iter().zip(block.chunks_exact(columns)) {
+                linalg::axpy(weight, row, &mut along);
+            }
+            for (&weight, row) in direction.iter().zip(block.chunks_exact_mut(columns)) {
+                linalg::axpy(-weight, &along, row);
+            }
         }
     }
 
-    /// d with K_FF d + b 1 = g, Σ d = sum.
-    fn solve(&self, slopes: &[f64], sum: f64) -> Vec<f64> {
+    /// √(u'Pu) for the rows u_v that `image` writes for each variable, as a factor with `columns` columns.
+    pub(super) fn curvature(&self, columns: usize, image: impl Fn(usize, &mut [f64])) -> Vec<f64> {
+        let mut block = vec![0.0; self.variables.len() * columns];
+        for (&v, row) in self.variables.iter().zip(block.chunks_exact_mut(columns)) {
+            image(v, row);
+        }
+        self.project(&mut block, columns);
+        block
+    }
+
+    /// The maximiser of g'd − ½d'K_FF d under A'd = v.
+    fn solve(&self, slopes: &[f64], values: &[f64]) -> Vec<f64> {
         let mut half = slopes.to_vec();
         self.factor.solve_lower(&mut half, 1);
-        let multiplier = (dot(&self.border, &half) - sum) / self.square;
-        linalg::axpy(-multiplier, &self.border, &mut half);
+        // R'c = v: c_k = (v_k − Σ_(i<k) R_ik c_i) / R_kk
+        let mut along: Vec<f64> = Vec::with_capacity(values.len());
+        for (column, value) in self.triangle.iter().zip(values) {
+            let known = dot(&column[..along.len()], &along);
+            along.push((value - known) / column[along.len()]);
+        }
+        for (direction, wanted) in self.basis.iter().zip(along) {
+            let change = wanted - dot(direction, &half);
+            linalg::axpy(change, direction, &mut half);
+        }
         self.factor.solve_upper(&mut half, 1);
         half
     }
-}
 
-/// Moves the free variables of β to where the slopes q − Kβ on them are equal, directly: one factorisation instead of many small
-/// steps. Variables that would leave their bounds are put there and the rest solved again. Bounds and the sum are kept; the
-/// objective does not fall (else β is left alone). Returns the factored free set if β moved.
-pub(super) fn step(
-    qp: &Qp<'_>,
-    rows: &CombinedRows<'_>,
-    beta: &mut [f64],
-    product: &[f64],
-) -> Option<FreeSet> {
-    let n = product.len();
-    let mut variables = free_variables(qp, beta, n);
-    if variables.len() < 2 {
-        return None;
-    }
-    let samples: Vec<usize> = variables.iter().map(|v| v % n).collect();
-    let matrix = block(rows, &samples);
-    let all = samples.len();
-    let entry = |i: usize, j: usize| {
-        if i >= j {
-            matrix[i * all + j]
-        } else {
-            matrix[j * all + i]
-        }
-    };
-    // Positions in `matrix` of the variables that are still free, and everyone's move.
-    let mut places: Vec<usize> = (0..all).collect();
-    let mut moves = vec![0.0; all];
-    let start: Vec<usize> = variables.clone();
-    let slopes: Vec<f64> = start
-        .iter()
-        .map(|&v| qp.linear[v] - product[v % n])
-        .collect();
-    let mut set = None;
-    for round in 0..ROUNDS {
-        let part = if round == 0 {
-            matrix.clone()
-        } else {
-            places
-                .iter()
-                .flat_map(|&i| places.iter().map(move |&j| (i, j)))
-                .map(|(i, j)| entry(i, j))
-                .collect()
-        };
-        let current = FreeSet::of_block(variables.clone(), part)?;
-        let fixed: Vec<usize> = (0..all)
-            .filter(|i| places.binary_search(i).is_err())
+    /// Moves the free variables of β to where the slopes q − Kβ on them are equal, directly: one factorisation instead of many
+    /// small steps. Variables that would leave their bounds are put there, held, and the rest solved again. Bounds and the sum
+    /// are kept; β is left alone where that fails.
+    ///
+    /// K_FF may belong to another θ nearby: then this predicts where β moves to with θ, to first order.
+    pub(super) fn step(&mut self, qp: &Qp<'_>, beta: &mut [f64], product: &[f64]) -> Option<()> {
+        let n = product.len();
+        let all = self.variables.len();
+        let slopes: Vec<f64> = self
+            .variables
+            .iter()
+            .map(|&v| qp.linear[v] - product[v % n])
             .collect();
-        let mut right: Vec<f64> = places.iter().map(|&i| slopes[i]).collect();
-        for &j in &fixed {
-            for (value, &i) in right.iter_mut().zip(&places) {
-                *value -= entry(i, j) * moves[j];
+        let room: Vec<(f64, f64)> = self
+            .variables
+            .iter()
+            .map(|&v| (qp.lower[v] - beta[v], qp.upper[v] - beta[v]))
+            .collect();
+        let mut is_held = vec![false; all];
+        let mut values = vec![0.0];
+        for &position in &self.held {
+            is_held[position] = true;
+            values.push(0.0);
+        }
+        let mut moves = self.solve(&slopes, &values);
+        for round in 0.. {
+            let mut leaving = Vec::new();
+            for position in 0..all {
+                if is_held[position] {
+                    continue;
+                }
+                let (low, high) = room[position];
+                let change = moves[position];
+                if change.is_nan() {
+                    return None;
+                }
+                if change <= low || change >= high {
+                    leaving.push(position);
+                    values.push(if change <= low { low } else { high });
+                    is_held[position] = true;
+                }
             }
-        }
-        let sum = -fixed.iter().map(|&j| moves[j]).sum::<f64>();
-        let solution = current.solve(&right, sum);
-        let mut stays = Vec::with_capacity(places.len());
-        for (&i, &change) in places.iter().zip(&solution) {
-            let v = start[i];
-            let (low, high) = (qp.lower[v] - beta[v], qp.upper[v] - beta[v]);
-            if change <= low || change >= high {
-                moves[i] = if change <= low { low } else { high };
-            } else {
-                moves[i] = change;
-                stays.push(i);
+            if leaving.is_empty() {
+                break;
             }
+            if round == ROUNDS || self.too_many(leaving.len()) || !self.hold(&leaving) {
+                return None;
+            }
+            moves = self.solve(&slopes, &values);
         }
-        if stays.len() == places.len() {
-            set = Some(current);
-            break;
+        // What is held is there exactly.
+        for (&position, &value) in self.held.iter().zip(&values[1..]) {
+            moves[position] = value;
         }
-        if round + 1 == ROUNDS || stays.len() < 2 {
+        // Rounding must not wear the sum away: with a nearly singular K the step is refused, else one variable makes up for it.
+        let surplus: f64 = moves.iter().sum();
+        let length: f64 = moves.iter().map(|change| change.abs()).sum();
+        let slack = |i: usize| (moves[i] - room[i].0).min(room[i].1 - moves[i]);
+        let widest = (0..all)
+            .filter(|&i| !is_held[i])
+            .max_by(|&i, &j| slack(i).total_cmp(&slack(j)))?;
+        if surplus.abs() > 1e-9 * length || surplus.abs() > 0.5 * slack(widest) {
             return None;
         }
-        places = stays;
-        variables = places.iter().map(|&i| start[i]).collect();
+        moves[widest] -= surplus;
+        for (position, &v) in self.variables.iter().enumerate() {
+            let (low, high) = (qp.lower[v], qp.upper[v]);
+            let change = moves[position];
+            beta[v] = if change == 0.0 {
+                beta[v]
+            } else if change == room[position].0 {
+                low
+            } else if change == room[position].1 {
+                high
+            } else {
+                (beta[v] + change).clamp(low, high)
+            };
+        }
+        Some(())
     }
-    let set = set?;
-    // Rounding must not wear the sum away: with a nearly singular K the step is refused, else one variable makes up for it.
-    let surplus: f64 = moves.iter().sum();
-    let length: f64 = moves.iter().map(|change| change.abs()).sum();
-    let room = |i: usize| {
-        let v = start[i];
-        (beta[v] + moves[i] - qp.lower[v]).min(qp.upper[v] - beta[v] - moves[i])
-    };
-    let widest = places
-        .iter()
-        .copied()
-        .max_by(|&i, &j| room(i).total_cmp(&room(j)))?;
-    if surplus.abs() > 1e-9 * length || surplus.abs() > 0.5 * room(widest) {
-        return None;
-    }
-    moves[widest] -= surplus;
-    // g'd − ½ d'K_FF d, which must not be negative.
-    let mut gain = dot(&slopes, &moves);
-    for i in 0..all {
-        let row: f64 = dot(&matrix[i * all..i * all + i], &moves[..i]);
-        gain -= moves[i] * (row + 0.5 * matrix[i * all + i] * moves[i]);
-    }
-    if gain.is_nan() || gain < 0.0 {
-        return None;
-    }
-    for (i, &v) in start.iter().enumerate() {
-        let (low, high) = (qp.lower[v], qp.upper[v]);
-        let moved = beta[v] + moves[i];
-        // A variable that was put on its bound is there exactly.
-        beta[v] = if places.binary_search(&i).is_ok() {
-            moved.clamp(low, high)
-        } else if (moved - low).abs() < (moved - high).abs() {
-            low
-        } else {
-            high
-        };
-    }
-    Some(set)
 }

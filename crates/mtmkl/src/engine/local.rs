@@ -25,12 +25,12 @@ pub(crate) struct TaskData {
 /// Evaluates J with the threads of one pool.
 #[derive(Debug)]
 pub(crate) struct LocalEngine {
-    grams: Arc<[Grams]>,
-    tasks: Vec<TaskData>,
-    states: Vec<State>,
-    concave: bool,
-    shrinking: bool,
-    pool: Arc<rayon::ThreadPool>,
+    pub(super) grams: Arc<[Grams]>,
+    pub(super) tasks: Vec<TaskData>,
+    pub(super) states: Vec<State>,
+    pub(super) concave: bool,
+    pub(super) shrinking: bool,
+    pub(super) pool: Arc<rayon::ThreadPool>,
     /// The average |ḡ| of the last evaluation: the scale of what is worth solving for.
     size: f64,
 }

@@ -3,6 +3,7 @@
 //! θ goes down (T × M numbers), values, sensitivities and curvature come up. Samples and α never cross, which is what lets the
 //! same solver drive threads here and other machines later.
 
+mod coarse;
 mod free_set;
 mod local;
 mod task;

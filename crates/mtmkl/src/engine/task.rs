@@ -33,6 +33,8 @@ pub(super) struct State {
     anchor: Vec<f64>,
     /// U, M rows of n.
     images: Vec<f64>,
+    /// The free variables with K_FF factored, and the θ of that K: they serve for θ nearby too.
+    kept: Option<(FreeSet, Vec<f64>)>,
 }
 
 /// What one evaluation of one task yields.
@@ -59,6 +61,9 @@ pub(super) struct Effort<'a> {
     pub(super) stop: &'a Stop,
 }
 
+/// A factorisation serves for weights that differ by no more than this share.
+const NEAR: f64 = 0.25;
+
 impl State {
     /// A feasible point that touches as few samples as possible, with an optional order in which to fill them.
     pub(super) fn new(
@@ -82,7 +87,33 @@ impl State {
             beta,
             anchor: vec![0.0; samples],
             images: vec![0.0; samples * kernels],
+            kept: None,
         }
+    }
+
+    /// Starts from this β, brought into Ω where it is not.
+    pub(super) fn start_at(&mut self, dual: &Dual, beta: &[f64]) {
+        self.beta.copy_from_slice(beta);
+        if let Domain::Box { lower, upper, sum } = &dual.domain {
+            for (value, (low, high)) in self.beta.iter_mut().zip(lower.iter().zip(upper)) {
+                *value = value.clamp(*low, *high);
+            }
+            fill(&mut self.beta, lower, upper, *sum, 0..lower.len());
+        }
+        self.kept = None;
+    }
+
+    /// β of a problem on all of the samples, those that are not among `places` at zero.
+    pub(super) fn spread(&self, places: &[usize], variables: usize) -> Vec<f64> {
+        let copies = self.beta.len() / places.len();
+        let samples = variables / copies;
+        let mut beta = vec![0.0; variables];
+        for (copy, values) in self.beta.chunks_exact(places.len()).enumerate() {
+            for (value, &place) in values.iter().zip(places) {
+                beta[copy * samples + place] = *value;
+            }
+        }
+        beta
     }
 
     /// β per sample: variables of the same sample added up.
@@ -176,31 +207,48 @@ impl State {
             (effort.accuracy * value.abs().max(effort.size)).max(noise)
         };
         let mut accuracy = target(&self.beta, &product);
-        let mut free_set = None;
-        // Small steps until the bounds are mostly settled, then a direct one on what is free; and again where that was too early.
-        // For a warm β the direct step comes first. Without a concave ḡ there is no direct step: it may lead to a saddle.
+        // Without a concave ḡ there is no direct step: it may lead to a saddle.
         let direct = effort.concave && effort.curvature;
-        let mut due = self.anchor.iter().any(|&value| value != 0.0);
+        // A factorisation at hand predicts where β moves to with θ. Else small steps until the bounds are mostly settled, then
+        // a direct one on what is free; and again where that was too early.
+        let mut known = self.kept.take().filter(|_| direct);
+        let mut due = known.is_some();
+        // Whether only K_FF of this θ will do.
+        let mut is_right = false;
         let mut since = 0;
         while gap > accuracy && !effort.stop.now() {
             if direct && due {
                 due = false;
                 since = 0;
-                let set = free_set::step(&qp, rows, &mut self.beta, &product);
-                if set.is_some() {
-                    free_set = set;
+                let free = free_set::movable_variables(&qp, &self.beta, &product);
+                let set = known
+                    .take()
+                    .filter(|(_, at)| !is_right || at == theta)
+                    .and_then(|kept| follow(kept, &free, grams))
+                    .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
+                if let Some((mut set, at)) = set
+                    && self.direct_step(&mut set, &qp, grams, theta, &mut product)
+                {
+                    let is_old = at != theta;
+                    known = Some((set, at));
                     steps += 1;
-                    self.refresh(grams);
-                    product = self.product(theta);
+                    let before = gap;
                     gap = dual.scale * qp::gap(&qp, &self.beta, &product);
                     accuracy = target(&self.beta, &product);
                     if gap <= accuracy {
                         break;
                     }
+                    if is_old {
+                        // The next step with the old K_FF gains as much again; where that is not enough, the new one is due.
+                        due = true;
+                        is_right = gap * gap > before * accuracy;
+                        continue;
+                    }
                     // What is left is a matter of a few variables; the gap shrinks with their violation.
                     let share = (0.5 * accuracy / gap).clamp(1e-3, 0.5);
                     tolerance = tolerance.min(share * qp::violation(&qp, &self.beta, &product));
                 }
+                is_right = true;
             }
             let smo = Smo {
                 tolerance,
@@ -240,12 +288,12 @@ impl State {
         let sensitivities = self.sensitivities(dual, grams);
         let value = dual.scale * objective(&linear, &self.beta, &product);
         let curvature = effort.curvature.then(|| {
-            // The direct step's factorisation serves again where the free set is still the same.
             let free = free_set::free_variables(&qp, &self.beta, product.len());
-            let set = free_set
-                .filter(|set| set.variables == free)
-                .or_else(|| FreeSet::new(free, rows));
-            self.curvature_box(dual, grams, set.as_ref())
+            self.kept = known
+                .filter(|(_, at)| is_near(at, theta))
+                .and_then(|kept| follow(kept, &free, grams))
+                .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
+            self.curvature_box(dual, grams)
         });
         TaskEvaluation {
             value,
@@ -255,6 +303,39 @@ impl State {
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
         }
+    }
+
+    /// β and Kβ moved by a direct step on the free variables; false, and nothing moved, where that would not raise ḡ.
+    fn direct_step(
+        &mut self,
+        set: &mut FreeSet,
+        qp: &Qp<'_>,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        product: &mut Vec<f64>,
+    ) -> bool {
+        let before = self.beta.clone();
+        if set.step(qp, &mut self.beta, product).is_none() {
+            return false;
+        }
+        self.refresh(grams);
+        let after = self.product(theta);
+        // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
+        let n = product.len();
+        let (mut slope, mut bend) = (0.0, 0.0);
+        for (v, (new, old)) in self.beta.iter().zip(&before).enumerate() {
+            let change = new - old;
+            slope += (qp.linear[v] - product[v % n]) * change;
+            bend += (after[v % n] - product[v % n]) * change;
+        }
+        if slope >= 0.5 * bend {
+            *product = after;
+            return true;
+        }
+        self.beta = before;
+        self.refresh(grams);
+        *product = self.product(theta);
+        false
     }
 
     fn evaluate_free(
@@ -342,27 +423,24 @@ impl State {
     }
 
     /// F with F'F = κ u'Pu: u_m = U_m − c d_m on the samples with a free variable, P from K_FF bordered by ones.
-    fn curvature_box(&self, dual: &Dual, grams: TaskGrams<'_>, set: Option<&FreeSet>) -> Curvature {
+    fn curvature_box(&self, dual: &Dual, grams: TaskGrams<'_>) -> Curvature {
         let n = self.anchor.len();
         let kernels = grams.grams.kernels();
-        let Some(set) = set else {
+        let Some((set, _)) = &self.kept else {
             return Curvature {
                 rank: 0,
                 factor: Vec::new(),
             };
         };
-        let mut block: Vec<f64> = Vec::with_capacity(set.variables.len() * kernels);
-        for i in set.variables.iter().map(|v| v % n) {
-            for kernel in 0..kernels {
-                let diagonal = if dual.diagonal == 0.0 {
-                    0.0
-                } else {
-                    dual.diagonal * grams.diagonal(kernel, i)
-                };
-                block.push(self.images[kernel * n + i] - diagonal);
+        let block = set.curvature(kernels, |v, row| {
+            let i = v % n;
+            for (kernel, value) in row.iter_mut().enumerate() {
+                *value = self.images[kernel * n + i];
+                if dual.diagonal != 0.0 {
+                    *value -= dual.diagonal * grams.diagonal(kernel, i);
+                }
             }
-        }
-        set.project(&mut block, kernels);
+        });
         compress(block, kernels, dual.scale)
     }
 
@@ -399,7 +477,27 @@ impl State {
     }
 }
 
-/// Raises β from where it is, in this order, until Σβ = sum.
+/// The factorisation brought up to these free variables, where that is worth while.
+fn follow(
+    (mut set, at): (FreeSet, Vec<f64>),
+    free: &[usize],
+    grams: TaskGrams<'_>,
+) -> Option<(FreeSet, Vec<f64>)> {
+    let weights: Vec<(usize, f64)> = at.iter().copied().enumerate().collect();
+    set.follow(free, |i, columns, out| {
+        grams.entries(i, columns, &weights, out);
+    })
+    .then_some((set, at))
+}
+
+/// Whether K(θ) at `there` is so near K(θ) `here` that its factorisation serves: the next outer step is then off by this share.
+fn is_near(there: &[f64], here: &[f64]) -> bool {
+    let pairs = there.iter().zip(here);
+    let change: f64 = pairs.map(|(a, b)| (a - b).abs()).sum();
+    change <= NEAR * here.iter().map(|weight| weight.abs()).sum::<f64>()
+}
+
+/// Raises or lowers β from where it is, in this order, until Σβ = sum.
 fn fill(
     beta: &mut [f64],
     lower: &[f64],
@@ -409,12 +507,16 @@ fn fill(
 ) {
     let mut left = sum - beta.iter().sum::<f64>();
     for v in order {
-        if left <= 0.0 {
+        if left == 0.0 {
             break;
         }
-        let room = (upper[v] - beta[v].max(lower[v])).min(left);
-        beta[v] += room;
-        left -= room;
+        let change = if left > 0.0 {
+            (upper[v] - beta[v].max(lower[v])).min(left)
+        } else {
+            (lower[v] - beta[v].min(upper[v])).max(left)
+        };
+        beta[v] += change;
+        left -= change;
     }
 }
 

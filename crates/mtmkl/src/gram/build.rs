@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::Grams;
+use super::{Grams, Matrix};
 use crate::data::Samples;
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView};
@@ -128,6 +128,7 @@ pub(crate) fn build(
             other => other?,
         }
     }
+    let matrices = matrices.into_iter().map(Matrix::Given).collect();
     Ok((Grams::new(n, matrices), semidefinite))
 }
 

@@ -2,28 +2,36 @@
 
 mod build;
 mod cross;
+mod matrix;
 mod rows;
 
-use std::sync::Arc;
+use rayon::prelude::*;
 
 pub use build::Definiteness;
 pub(crate) use build::{build, memory_needed};
 pub(crate) use cross::CrossKernels;
+use matrix::{Matrix, Values};
 pub(crate) use rows::CombinedRows;
+
+use crate::vector;
 
 /// The M Gram matrices of one sample set: symmetric, n × n, row by row.
 #[derive(Debug, Clone)]
 pub(crate) struct Grams {
     samples: usize,
-    matrices: Vec<Arc<[f64]>>,
+    matrices: Vec<Matrix>,
     diagonals: Vec<Vec<f64>>,
 }
 
 impl Grams {
-    pub(crate) fn new(samples: usize, matrices: Vec<Arc<[f64]>>) -> Self {
+    pub(crate) fn new(samples: usize, matrices: Vec<Matrix>) -> Self {
         let diagonals = matrices
             .iter()
-            .map(|matrix| (0..samples).map(|i| matrix[i * samples + i]).collect())
+            .map(|matrix| {
+                (0..samples)
+                    .map(|i| matrix.value(i * samples + i))
+                    .collect()
+            })
             .collect();
         Self {
             samples,
@@ -32,19 +40,63 @@ impl Grams {
         }
     }
 
+    /// n.
+    pub(crate) fn samples(&self) -> usize {
+        self.samples
+    }
+
     /// M.
     pub(crate) fn kernels(&self) -> usize {
         self.matrices.len()
     }
 
-    /// Row i of K_m.
-    pub(crate) fn row(&self, kernel: usize, i: usize) -> &[f64] {
-        &self.matrices[kernel][i * self.samples..(i + 1) * self.samples]
+    /// The Gram matrices of some of the samples, copied so that their rows lie together.
+    pub(crate) fn subset(&self, chosen: &[usize]) -> Self {
+        let matrices = self
+            .matrices
+            .par_iter()
+            .map(|matrix| matrix.subset(self.samples, chosen))
+            .collect();
+        Self::new(chosen.len(), matrices)
+    }
+
+    /// The same, rounded to single precision.
+    pub(crate) fn into_single(self) -> Self {
+        let matrices = self
+            .matrices
+            .into_par_iter()
+            .map(Matrix::into_single)
+            .collect();
+        Self::new(self.samples, matrices)
+    }
+
+    fn row(&self, kernel: usize, i: usize) -> Values<'_> {
+        self.matrices[kernel].values(i * self.samples, (i + 1) * self.samples)
     }
 
     /// The diagonal of K_m.
     pub(crate) fn diagonal(&self, kernel: usize) -> &[f64] {
         &self.diagonals[kernel]
+    }
+}
+
+/// Rows with their weights, by the precision they are kept in.
+#[derive(Default)]
+struct WeightedRows<'a> {
+    double: Vec<(f64, &'a [f64])>,
+    single: Vec<(f64, &'a [f32])>,
+}
+
+impl<'a> FromIterator<(f64, Values<'a>)> for WeightedRows<'a> {
+    fn from_iter<I: IntoIterator<Item = (f64, Values<'a>)>>(rows: I) -> Self {
+        let mut all = Self::default();
+        for (weight, row) in rows {
+            match row {
+                Values::Double(row) => all.double.push((weight, row)),
+                Values::Single(row) => all.single.push((weight, row)),
+            }
+        }
+        all
     }
 }
 
@@ -68,32 +120,33 @@ impl TaskGrams<'_> {
 
     /// out ← out + Σ_(i, a) a · (row i of K_m).
     pub(crate) fn add_rows(&self, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
-        self.add(
-            rows.iter()
-                .map(|&(i, a)| (a, self.grams.row(kernel, self.position(i)))),
-            out,
-        );
+        let rows = rows
+            .iter()
+            .map(|&(i, a)| (a, self.grams.row(kernel, self.position(i))));
+        self.add(&rows.collect(), out);
     }
 
     /// out ← out + Σ_(m, a) a · (row i of K_m).
     pub(crate) fn add_kernels(&self, i: usize, weights: &[(usize, f64)], out: &mut [f64]) {
         let at = self.position(i);
-        self.add(
-            weights
-                .iter()
-                .map(|&(kernel, a)| (a, self.grams.row(kernel, at))),
-            out,
-        );
+        let rows = weights
+            .iter()
+            .map(|&(kernel, a)| (a, self.grams.row(kernel, at)));
+        self.add(&rows.collect(), out);
     }
 
-    fn add<'b>(&self, rows: impl Iterator<Item = (f64, &'b [f64])>, out: &mut [f64]) {
+    fn add(&self, rows: &WeightedRows<'_>, out: &mut [f64]) {
         match self.view {
-            None => crate::vector::add_rows(&rows.collect::<Vec<_>>(), out),
+            None => {
+                vector::add_rows(&rows.double, out);
+                vector::add_rows(&rows.single, out);
+            }
             Some(view) => {
-                for (a, row) in rows {
-                    for (value, &j) in out.iter_mut().zip(view) {
-                        *value += a * row[j];
-                    }
+                for &(a, row) in &rows.double {
+                    add_chosen(a, row, view.iter().copied(), out);
+                }
+                for &(a, row) in &rows.single {
+                    add_chosen(a, row, view.iter().copied(), out);
                 }
             }
         }
@@ -109,19 +162,11 @@ impl TaskGrams<'_> {
     ) {
         out.fill(0.0);
         let at = self.position(i);
+        let chosen = columns.iter().map(|&j| self.position(j));
         for &(kernel, a) in weights {
-            let row = self.grams.row(kernel, at);
-            match self.view {
-                None => {
-                    for (value, &j) in out.iter_mut().zip(columns) {
-                        *value += a * row[j];
-                    }
-                }
-                Some(view) => {
-                    for (value, &j) in out.iter_mut().zip(columns) {
-                        *value += a * row[view[j]];
-                    }
-                }
+            match self.grams.row(kernel, at) {
+                Values::Double(row) => add_chosen(a, row, chosen.clone(), out),
+                Values::Single(row) => add_chosen(a, row, chosen.clone(), out),
             }
         }
     }
@@ -129,5 +174,17 @@ impl TaskGrams<'_> {
     /// K_m(i, i).
     pub(crate) fn diagonal(&self, kernel: usize, i: usize) -> f64 {
         self.grams.diagonal(kernel)[self.position(i)]
+    }
+}
+
+/// out ← out + a · (chosen entries of the row).
+fn add_chosen<T: Copy + Into<f64>>(
+    a: f64,
+    row: &[T],
+    chosen: impl Iterator<Item = usize>,
+    out: &mut [f64],
+) {
+    for (value, j) in out.iter_mut().zip(chosen) {
+        *value += a * row[j].into();
     }
 }

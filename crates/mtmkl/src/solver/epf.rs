@@ -212,9 +212,12 @@ impl Solver for Epf {
         &self,
         engine: &mut dyn Engine,
         sharing: &Sharing,
+        start: Option<&Parts>,
         run: &mut Run<'_>,
     ) -> Result<Solution> {
-        let parts = self.start(sharing, run.seed);
+        let parts = start
+            .cloned()
+            .unwrap_or_else(|| self.start(sharing, run.seed));
         let mut certificate = Certificate::new(parts.clone(), run);
         let theta = sharing.theta(&parts);
         let mut request = Request {

@@ -54,6 +54,7 @@ pub trait Solver: std::fmt::Debug + Send + Sync {
         &self,
         engine: &mut dyn Engine,
         sharing: &Sharing,
+        start: Option<&Parts>,
         run: &mut Run<'_>,
     ) -> Result<Solution>;
 }
@@ -192,5 +193,5 @@ impl Certificate {
 /// How tightly to solve the inner problems, relative to J, when the outer gap is this: a small part of it, never much below what
 /// the tolerance asks for.
 fn inner_accuracy(gap: f64, tolerance: f64) -> f64 {
-    (0.02 * gap).clamp((0.1 * tolerance).min(1e-3), 1e-3)
+    (0.1 * gap).clamp((0.2 * tolerance).min(1e-3), 1e-3)
 }

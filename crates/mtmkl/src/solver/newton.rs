@@ -8,7 +8,7 @@ use crate::engine::{Curvature, Engine, Request};
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::run::{Run, Status};
-use crate::sharing::Sharing;
+use crate::sharing::{Parts, Sharing};
 
 /// θ ← θ + ε (θ̂ − θ), θ̂ the minimiser over Ψ of J's quadratic model at θ, ε by backtracking on J.
 ///
@@ -33,12 +33,13 @@ impl Solver for Newton {
         &self,
         engine: &mut dyn Engine,
         sharing: &Sharing,
+        start: Option<&Parts>,
         run: &mut Run<'_>,
     ) -> Result<Solution> {
         let Some(constraints) = sharing.constraints().filter(|_| engine.is_concave()) else {
-            return Epf::default().solve(engine, sharing, run);
+            return Epf::default().solve(engine, sharing, start, run);
         };
-        let mut parts = sharing.start();
+        let mut parts = start.cloned().unwrap_or_else(|| sharing.start());
         let mut certificate = Certificate::new(parts.clone(), run);
         let mut theta = sharing.theta(&parts);
         let mut request = Request {

@@ -1,0 +1,168 @@
+//! A start from fewer samples: the kernel weights of a quarter of the data are nearly those of all of it, at a sixteenth of the
+//! price of each pass.
+
+use std::sync::Arc;
+
+use super::local::{LocalEngine, TaskData};
+use crate::gram::{Grams, TaskGrams};
+use crate::machine::{Domain, Dual};
+use crate::random::Random;
+
+/// One in this many samples is taken.
+const SHARE: usize = 4;
+/// Samples are taken in runs of this length: as many as fit a line of the processor's cache, since lines are what memory is read in.
+const RUN: usize = 8;
+/// A task with fewer samples than this in the smaller problem says too little.
+const FEWEST: usize = 100;
+
+/// The smaller problem.
+#[derive(Debug)]
+pub(crate) struct Coarse {
+    pub(crate) engine: LocalEngine,
+    /// For each task, the place of each of its samples among the task's samples in the full problem.
+    places: Vec<Vec<usize>>,
+}
+
+/// A task's rows in the full problem, in the smaller one, and which of the former the latter are.
+struct View {
+    full: Arc<[usize]>,
+    coarse: Arc<[usize]>,
+    kept: Vec<usize>,
+}
+
+impl LocalEngine {
+    /// The problem on a quarter of each sample set, or `None` where a task would be left with too little.
+    pub(crate) fn coarse(&self) -> Option<Coarse> {
+        let chosen: Vec<Vec<usize>> = self
+            .grams
+            .iter()
+            .map(|grams| choose(grams.samples()))
+            .collect();
+        let mut tasks = Vec::with_capacity(self.tasks.len());
+        let mut places = Vec::with_capacity(self.tasks.len());
+        // Equal views stay one.
+        let mut views: Vec<View> = Vec::new();
+        for task in &self.tasks {
+            let chosen = &chosen[task.samples];
+            let (view, kept) = match &task.view {
+                None => (None, chosen.clone()),
+                Some(view) => {
+                    let known = views.iter().find(|known| Arc::ptr_eq(&known.full, view));
+                    let (coarse, kept) = if let Some(known) = known {
+                        (Arc::clone(&known.coarse), known.kept.clone())
+                    } else {
+                        let found = view
+                            .iter()
+                            .enumerate()
+                            .filter_map(|(i, at)| Some((i, chosen.binary_search(at).ok()?)));
+                        let (kept, coarse): (Vec<usize>, Vec<usize>) = found.unzip();
+                        let coarse: Arc<[usize]> = coarse.into();
+                        views.push(View {
+                            full: Arc::clone(view),
+                            coarse: Arc::clone(&coarse),
+                            kept: kept.clone(),
+                        });
+                        (coarse, kept)
+                    };
+                    (Some(coarse), kept)
+                }
+            };
+            // With more kernels than samples, weights fit what few samples happen to be there.
+            if kept.len() < FEWEST.max(self.grams[task.samples].kernels()) {
+                return None;
+            }
+            let count = TaskGrams {
+                grams: &self.grams[task.samples],
+                view: task.view.as_deref(),
+            }
+            .count();
+            tasks.push(TaskData {
+                samples: task.samples,
+                view,
+                dual: restrict(&task.dual, count, &kept)?,
+            });
+            places.push(kept);
+        }
+        let grams: Arc<[Grams]> = self
+            .grams
+            .iter()
+            .zip(&chosen)
+            .map(|(grams, chosen)| self.pool.install(|| grams.subset(chosen)))
+            .collect();
+        Some(Coarse {
+            engine: LocalEngine::new(
+                grams,
+                tasks,
+                self.concave,
+                self.shrinking,
+                Arc::clone(&self.pool),
+            ),
+            places,
+        })
+    }
+
+    /// Starts from the dual variables of the smaller problem, the other samples at zero.
+    pub(crate) fn adopt(&mut self, coarse: &Coarse) {
+        let pairs = self.states.iter_mut().zip(&self.tasks);
+        let from = coarse.engine.states.iter().zip(&coarse.places);
+        for ((state, task), (small, places)) in pairs.zip(from) {
+            state.start_at(&task.dual, &small.spread(places, task.dual.linear.len()));
+        }
+    }
+}
+
+/// Every fourth run of samples or so, by lot so that no pattern of the rows can matter, in ascending order.
+fn choose(samples: usize) -> Vec<usize> {
+    let runs = samples / RUN;
+    let mut random = Random::new(0x636f_6172_7365);
+    let mut order: Vec<usize> = (0..runs).collect();
+    for i in (1..runs).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+    order.truncate(runs / SHARE);
+    order.sort_unstable();
+    order
+        .into_iter()
+        .flat_map(|run| run * RUN..(run + 1) * RUN)
+        .collect()
+}
+
+/// ḡ and Ω with the other variables at zero. Where the mass Σβ is fixed, fewer variables share it, so that each may take more.
+fn restrict(dual: &Dual, samples: usize, kept: &[usize]) -> Option<Dual> {
+    let of = |values: &[f64]| -> Vec<f64> {
+        values
+            .chunks_exact(samples)
+            .flat_map(|copy| kept.iter().map(|&i| copy[i]))
+            .collect()
+    };
+    let domain = match &dual.domain {
+        Domain::Box { lower, upper, sum } => {
+            let room = if *sum == 0.0 {
+                1.0
+            } else {
+                samples as f64 / kept.len() as f64
+            };
+            let wider = |bounds: &[f64]| -> Vec<f64> {
+                of(bounds).into_iter().map(|bound| bound * room).collect()
+            };
+            let (lower, upper) = (wider(lower), wider(upper));
+            // With unequal bounds, those that were taken may be too narrow.
+            let (least, most) = (lower.iter().sum::<f64>(), upper.iter().sum::<f64>());
+            if *sum < least || *sum > most {
+                return None;
+            }
+            Domain::Box {
+                lower,
+                upper,
+                sum: *sum,
+            }
+        }
+        Domain::Free { ridge } => Domain::Free { ridge: of(ridge) },
+    };
+    Some(Dual {
+        scale: dual.scale,
+        linear: of(&dual.linear),
+        diagonal: dual.diagonal,
+        domain,
+    })
+}

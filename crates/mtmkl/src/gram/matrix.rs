@@ -1,0 +1,72 @@
+//! Where the values of a Gram matrix are kept.
+
+use std::sync::Arc;
+
+/// The values of a Gram matrix, row by row.
+#[derive(Debug, Clone)]
+pub(crate) enum Matrix {
+    /// Computed here. (An `Arc` of a slice would have to be copied from this.)
+    Built(Vec<f64>),
+    /// The caller's.
+    Given(Arc<[f64]>),
+    /// Rounded to single precision: half the memory, and half the time where memory is the limit.
+    Single(Vec<f32>),
+}
+
+/// A part of a matrix in the precision it is kept in.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Values<'a> {
+    Double(&'a [f64]),
+    Single(&'a [f32]),
+}
+
+impl Matrix {
+    /// The values from..to.
+    pub(super) fn values(&self, from: usize, to: usize) -> Values<'_> {
+        match self {
+            Self::Built(values) => Values::Double(&values[from..to]),
+            Self::Given(values) => Values::Double(&values[from..to]),
+            Self::Single(values) => Values::Single(&values[from..to]),
+        }
+    }
+
+    /// One value.
+    pub(super) fn value(&self, at: usize) -> f64 {
+        match self {
+            Self::Built(values) => values[at],
+            Self::Given(values) => values[at],
+            Self::Single(values) => values[at].into(),
+        }
+    }
+
+    /// The same in single precision.
+    pub(super) fn into_single(self) -> Self {
+        // Rounding is what is asked for.
+        #[allow(clippy::cast_possible_truncation)]
+        let round =
+            |values: &[f64]| Self::Single(values.iter().map(|&value| value as f32).collect());
+        match self {
+            Self::Built(values) => round(&values),
+            Self::Given(values) => round(&values),
+            single @ Self::Single(_) => single,
+        }
+    }
+
+    /// The rows and columns of `chosen`, of n.
+    pub(super) fn subset(&self, n: usize, chosen: &[usize]) -> Self {
+        match self {
+            Self::Built(values) => Self::Built(subset(values, n, chosen)),
+            Self::Given(values) => Self::Built(subset(values, n, chosen)),
+            Self::Single(values) => Self::Single(subset(values, n, chosen)),
+        }
+    }
+}
+
+fn subset<T: Copy>(values: &[T], n: usize, chosen: &[usize]) -> Vec<T> {
+    let mut out = Vec::with_capacity(chosen.len() * chosen.len());
+    for &i in chosen {
+        let row = &values[i * n..(i + 1) * n];
+        out.extend(chosen.iter().map(|&j| row[j]));
+    }
+    out
+}
