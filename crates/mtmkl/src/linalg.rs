@@ -3,6 +3,8 @@
 //! Everything here runs on the calling thread: threads are the engine's and the Gram builder's business, and the result of
 //! each call must not depend on how many there are.
 
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
@@ -70,14 +72,54 @@ impl Cholesky {
         None
     }
 
-    /// The factor of [[A, B'], [B, C]] from that of A: `border` is [B, C], row by row, the lower triangle of C filled. `None`, and nothing
-    /// changed, where that is not positive definite.
-    pub(crate) fn extended(&self, border: &[f64]) -> Option<Self> {
+    /// The factor of a matrix whose column j, from row j down, `fill` writes; with `relative` of the largest diagonal entry added to the
+    /// diagonal, and ten times more until it is positive definite. `None` for a matrix of zeros.
+    pub(crate) fn of_columns(
+        n: usize,
+        relative: f64,
+        fill: impl Fn(usize, &mut [f64]),
+    ) -> Option<Self> {
+        let mut jitter = relative;
+        for _ in 0..12 {
+            // With room to grow.
+            let room = n + n / 8 + 8;
+            let mut lower = Mat::<f64>::with_capacity(room, room);
+            lower.resize_with(n, n, |_, _| 0.0);
+            for j in 0..n {
+                fill(j, &mut lower.col_as_slice_mut(j)[j..]);
+            }
+            let largest = (0..n).fold(0.0_f64, |a, i| a.max(lower[(i, i)].abs()));
+            if largest == 0.0 {
+                return None;
+            }
+            for i in 0..n {
+                lower[(i, i)] += jitter * largest.max(f64::MIN_POSITIVE);
+            }
+            let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(
+                n,
+                Par::Seq,
+                faer::prelude::default(),
+            ));
+            let done = cholesky_in_place(
+                lower.as_mut(),
+                faer::prelude::default(),
+                Par::Seq,
+                MemStack::new(&mut scratch),
+                faer::prelude::default(),
+            );
+            if done.is_ok() && (0..n).all(|i| lower[(i, i)].is_finite()) {
+                return Some(Self { lower });
+            }
+            jitter *= 10.0;
+        }
+        None
+    }
+
+    /// A becomes [[A, B'], [B, C]]: `border` is [B, C], row by row, the lower triangle of C filled. False, and nothing changed, where that
+    /// is not positive definite.
+    pub(crate) fn extend(&mut self, border: &[f64], count: usize) -> bool {
         let old = self.lower.nrows();
-        // count · (old + count) = border.len()
-        let count = (0..=border.len()).find(|count| count * (old + count) >= border.len())?;
         let n = old + count;
-        // B' column by column is B row by row.
         let mut across = Mat::<f64>::from_fn(old, count, |i, j| border[j * n + i]);
         solve_lower_triangular_in_place(self.lower.as_ref(), across.as_mut(), Par::Seq);
         let mut corner = vec![0.0; count * count];
@@ -87,21 +129,19 @@ impl Cholesky {
                     border[i * n + old + j] - across.col(i).transpose() * across.col(j);
             }
         }
-        let corner = Self::new(&corner, count)?;
-        let mut lower = Mat::<f64>::zeros(n, n);
-        lower
-            .as_mut()
-            .submatrix_mut(0, 0, old, old)
-            .copy_from(&self.lower);
-        lower
-            .as_mut()
-            .submatrix_mut(old, 0, count, old)
-            .copy_from(across.transpose());
-        lower
-            .as_mut()
-            .submatrix_mut(old, old, count, count)
-            .copy_from(&corner.lower);
-        Some(Self { lower })
+        let Some(corner) = Self::new(&corner, count) else {
+            return false;
+        };
+        self.lower.resize_with(n, n, |i, j| {
+            if j < old {
+                if i < old { 0.0 } else { across[(j, i - old)] }
+            } else if i < old {
+                0.0
+            } else {
+                corner.lower[(i - old, j - old)]
+            }
+        });
+        true
     }
 
     /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
@@ -214,6 +254,16 @@ mod tests {
         }
         assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
         assert!(Cholesky::with_jitter(vec![1.0, 1.0, 1.0, 1.0], 2, 1e-12).is_some());
+        let columns = Cholesky::of_columns(3, 1e-14, |j, out| {
+            for (i, value) in (j..3).zip(out) {
+                *value = a[i * 3 + j];
+            }
+        });
+        let mut c = [1.0, 2.0, 3.0];
+        columns.unwrap().solve(&mut c, 1);
+        assert!(b.iter().zip(&c).all(|(x, y)| (x - y).abs() < 1e-12));
+        assert!(Cholesky::of_columns(2, 1e-12, |_, out| out.fill(1.0)).is_some());
+        assert!(Cholesky::of_columns(2, 1e-12, |_, out| out.fill(0.0)).is_none());
     }
 
     #[test]
@@ -222,13 +272,13 @@ mod tests {
             4.0, 1.0, 0.5, 0.2, 1.0, 3.0, 0.2, 0.1, 0.5, 0.2, 2.0, 0.4, 0.2, 0.1, 0.4, 1.0,
         ];
         let whole = Cholesky::new(&a, 4).unwrap();
-        let leading = Cholesky::new(&[4.0, 1.0, 1.0, 3.0], 2).unwrap();
-        let extended = leading.extended(&a[8..]).unwrap();
+        let mut extended = Cholesky::new(&[4.0, 1.0, 1.0, 3.0], 2).unwrap();
+        assert!(!extended.extend(&[1.0, 0.0, 0.0], 1));
+        assert!(extended.extend(&a[8..], 2));
         let (mut x, mut y) = ([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]);
         whole.solve(&mut x, 1);
         extended.solve(&mut y, 1);
         assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-12));
-        assert!(leading.extended(&[1.0, 0.0, 0.0]).is_none());
     }
 
     #[test]

@@ -31,7 +31,7 @@ const MARGIN: f64 = 1e-10;
 /// Rounds of the direct step: in each, variables that would leave their bounds are put there.
 const ROUNDS: usize = 6;
 /// Where more than one in this many variables changed sides, a new factorisation is the cheaper way.
-const CHANGED: usize = 6;
+const CHANGED: usize = 12;
 /// Added to the diagonal, relative to it.
 const JITTER: f64 = 1e-12;
 
@@ -71,16 +71,6 @@ pub(super) fn movable_variables(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> V
     movable
 }
 
-/// K_FF, row by row, lower triangle filled.
-fn block(rows: &CombinedRows<'_>, samples: &[usize]) -> Vec<f64> {
-    let count = samples.len();
-    let mut matrix = vec![0.0; count * count];
-    for (i, row) in matrix.chunks_exact_mut(count).enumerate() {
-        rows.entries(samples[i], &samples[..=i], &mut row[..=i]);
-    }
-    matrix
-}
-
 impl FreeSet {
     /// Factors K_FF; `None` for fewer than two variables or where K vanishes on them.
     pub(super) fn new(variables: Vec<usize>, rows: &CombinedRows<'_>) -> Option<Self> {
@@ -89,7 +79,9 @@ impl FreeSet {
         }
         let n = rows.count();
         let samples: Vec<usize> = variables.iter().map(|v| v % n).collect();
-        let factor = Cholesky::with_jitter(block(rows, &samples), variables.len(), JITTER)?;
+        let factor = Cholesky::of_columns(samples.len(), JITTER, |j, column| {
+            rows.later_entries(&samples[j..], column);
+        })?;
         let mut set = Self {
             basis: Vec::new(),
             triangle: Vec::new(),
@@ -128,8 +120,10 @@ impl FreeSet {
         if (held.len() + further.len()) * CHANGED > self.variables.len() {
             return false;
         }
-        if held == self.held && further.is_empty() {
-            return true;
+        if further.is_empty() && self.held.iter().all(|position| held.contains(position)) {
+            // More are held than before: what is known stays.
+            held.retain(|position| !self.held.contains(position));
+            return held.is_empty() || self.hold(&held);
         }
         if !further.is_empty() {
             let old = self.variables.len();
@@ -143,10 +137,9 @@ impl FreeSet {
             for i in 0..further.len() {
                 border[i * all + old + i] *= 1.0 + JITTER;
             }
-            let Some(factor) = self.factor.extended(&border) else {
+            if !self.factor.extend(&border, further.len()) {
                 return false;
-            };
-            self.factor = factor;
+            }
         }
         self.basis.clear();
         self.triangle.clear();

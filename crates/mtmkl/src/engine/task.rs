@@ -213,8 +213,8 @@ impl State {
         // a direct one on what is free; and again where that was too early.
         let mut known = self.kept.take().filter(|_| direct);
         let mut due = known.is_some();
-        // Whether only K_FF of this θ will do.
-        let mut is_right = false;
+        // What a direct step leaves of the gap. With K_FF of an earlier θ, about the share by which θ moved since, then as seen.
+        let mut share = known.as_ref().map_or(1.0, |(_, at)| distance(at, theta));
         let mut since = 0;
         while gap > accuracy && !effort.stop.now() {
             if direct && due {
@@ -223,7 +223,7 @@ impl State {
                 let free = free_set::movable_variables(&qp, &self.beta, &product);
                 let set = known
                     .take()
-                    .filter(|(_, at)| !is_right || at == theta)
+                    .filter(|(_, at)| at == theta || serves(&free, grams, share, accuracy / gap))
                     .and_then(|kept| follow(kept, &free, grams))
                     .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
                 if let Some((mut set, at)) = set
@@ -239,16 +239,15 @@ impl State {
                         break;
                     }
                     if is_old {
-                        // The next step with the old K_FF gains as much again; where that is not enough, the new one is due.
+                        share = gap / before;
                         due = true;
-                        is_right = gap * gap > before * accuracy;
                         continue;
                     }
                     // What is left is a matter of a few variables; the gap shrinks with their violation.
-                    let share = (0.5 * accuracy / gap).clamp(1e-3, 0.5);
-                    tolerance = tolerance.min(share * qp::violation(&qp, &self.beta, &product));
+                    let wanted = (0.5 * accuracy / gap).clamp(1e-3, 0.5);
+                    tolerance = tolerance.min(wanted * qp::violation(&qp, &self.beta, &product));
                 }
-                is_right = true;
+                share = 1.0;
             }
             let smo = Smo {
                 tolerance,
@@ -290,7 +289,7 @@ impl State {
         let curvature = effort.curvature.then(|| {
             let free = free_set::free_variables(&qp, &self.beta, product.len());
             self.kept = known
-                .filter(|(_, at)| is_near(at, theta))
+                .filter(|(_, at)| distance(at, theta) <= NEAR)
                 .and_then(|kept| follow(kept, &free, grams))
                 .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
             self.curvature_box(dual, grams)
@@ -490,11 +489,28 @@ fn follow(
     .then_some((set, at))
 }
 
-/// Whether K(θ) at `there` is so near K(θ) `here` that its factorisation serves: the next outer step is then off by this share.
-fn is_near(there: &[f64], here: &[f64]) -> bool {
+/// Whether steps with K_FF of an earlier θ, each of which leaves this share of the gap, reach `wanted` of it for less than a new
+/// factorisation takes.
+fn serves(free: &[usize], grams: TaskGrams<'_>, share: f64, wanted: f64) -> bool {
+    // In nanoseconds, about: reading rows of all kernels, triangular solves, |F|³/3 at thirty a nanosecond.
+    let size = free.len() as f64;
+    let rows = 0.6 * size * (grams.count() * grams.grams.kernels()) as f64;
+    let step = rows + 6.0 * size * size;
+    let factor = 0.5 * rows + 0.012 * size.powi(3);
+    let steps = if share < 1.0 {
+        (wanted.ln() / share.ln()).max(1.0)
+    } else {
+        f64::INFINITY
+    };
+    // The new factorisation takes a step too.
+    (steps - 1.0) * step <= factor
+}
+
+/// Σ_m |there_m − here_m| / Σ_m |here_m|
+fn distance(there: &[f64], here: &[f64]) -> f64 {
     let pairs = there.iter().zip(here);
     let change: f64 = pairs.map(|(a, b)| (a - b).abs()).sum();
-    change <= NEAR * here.iter().map(|weight| weight.abs()).sum::<f64>()
+    change / here.iter().map(|weight| weight.abs()).sum::<f64>()
 }
 
 /// Raises or lowers β from where it is, in this order, until Σβ = sum.

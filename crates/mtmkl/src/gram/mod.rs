@@ -152,6 +152,23 @@ impl TaskGrams<'_> {
         }
     }
 
+    /// Σ_(m, a) a · K_m(i, i..): neighbours are read faster than they are picked. `None` where the task's samples are no neighbours.
+    pub(crate) fn tail(&self, i: usize, weights: &[(usize, f64)]) -> Option<Vec<f64>> {
+        if self.view.is_some() {
+            return None;
+        }
+        let n = self.grams.samples;
+        let rows = weights.iter().map(|&(kernel, a)| {
+            (
+                a,
+                self.grams.matrices[kernel].values(i * n + i, (i + 1) * n),
+            )
+        });
+        let mut tail = vec![0.0; n - i];
+        self.add(&rows.collect(), &mut tail);
+        Some(tail)
+    }
+
     /// out ← Σ_(m, a) a · K_m(i, columns).
     pub(crate) fn entries(
         &self,

@@ -61,15 +61,22 @@ impl<'a> CombinedRows<'a> {
         })
     }
 
-    /// out ← the entries (i, columns) of K(θ), from row i where it was made already, else without making it.
-    pub(crate) fn entries(&self, i: usize, columns: &[usize], out: &mut [f64]) {
-        match self.rows[i].get() {
-            Some(row) => {
-                for (value, &j) in out.iter_mut().zip(columns) {
-                    *value = row[j];
-                }
+    /// out ← the entries (i, i), (i, j), (i, k), … of K(θ) for i < j < k < …, from row i where it was made already, else without
+    /// making it.
+    pub(crate) fn later_entries(&self, ascending: &[usize], out: &mut [f64]) {
+        let Some(&first) = ascending.first() else {
+            return;
+        };
+        if let Some(row) = self.rows[first].get() {
+            for (value, &j) in out.iter_mut().zip(ascending) {
+                *value = row[j];
             }
-            None => self.grams.entries(i, columns, &self.weights, out),
+        } else if let Some(tail) = self.grams.tail(first, &self.weights) {
+            for (value, &j) in out.iter_mut().zip(ascending) {
+                *value = tail[j - first];
+            }
+        } else {
+            self.grams.entries(first, ascending, &self.weights, out);
         }
     }
 }
