@@ -61,6 +61,8 @@ pub(super) struct Effort<'a> {
     pub(super) stop: &'a Stop,
 }
 
+/// A gap that did not fall for this many rounds of direct and small steps will not fall.
+const IDLE_ROUNDS: usize = 30;
 /// A factorisation serves for weights that differ by no more than this share.
 const NEAR: f64 = 0.25;
 
@@ -216,7 +218,14 @@ impl State {
         // What a direct step leaves of the gap. With K_FF of an earlier θ, about the share by which θ moved since, then as seen.
         let mut share = known.as_ref().map_or(1.0, |(_, at)| distance(at, theta));
         let mut since = 0;
+        let (mut least, mut idle) = (f64::INFINITY, 0);
         while gap > accuracy && !effort.stop.now() {
+            // Rounding (in single precision at the latest) sets a limit to what can be reached.
+            idle = if gap < 0.9 * least { 0 } else { idle + 1 };
+            least = least.min(gap);
+            if idle > IDLE_ROUNDS {
+                break;
+            }
             if direct && due {
                 due = false;
                 since = 0;
@@ -256,7 +265,7 @@ impl State {
                 max_steps: if direct {
                     2 * linear.len()
                 } else {
-                    10_000_000.max(100 * linear.len())
+                    100 * linear.len()
                 },
             };
             let taken = qp::solve(&qp, rows, &mut self.beta, &mut product, &smo, effort.stop);

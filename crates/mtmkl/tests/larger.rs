@@ -1,0 +1,133 @@
+//! Problems large enough for a start from a quarter of the samples: it changes the way, not the answer. And Gram matrices in single
+//! precision.
+#![allow(clippy::unwrap_used, reason = "a failed test")]
+
+use mtmkl::kernel::parse_kernel;
+use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
+use mtmkl::sharing::SharingSpec;
+use mtmkl::solver::{Newton, Solution, Solver};
+use mtmkl::{Precision, Problem, ProblemSpec, Run, Samples, Targets, Task};
+use mtmkl_testkit::generate::{Random, labels, points, values};
+
+const COLUMNS: usize = 4;
+
+/// Two tasks on different rows of one sample set, or both on all of it.
+fn problem(
+    machine: &MachineSpec,
+    targets: TargetKind,
+    n: usize,
+    views: bool,
+    precision: Precision,
+) -> Problem {
+    let mut random = Random::new(11);
+    let x = points(&mut random, n, COLUMNS);
+    let tasks = (0..2)
+        .map(|task| {
+            let rows: Vec<usize> = if views {
+                (0..n).filter(|i| i % 5 != 2 * task).rev().collect()
+            } else {
+                (0..n).collect()
+            };
+            let pick = |all: Vec<f64>| rows.iter().map(|&i| all[i]).collect();
+            let targets = match targets {
+                TargetKind::Labels => Targets::Labels(pick(labels(&mut random, &x, n, COLUMNS))),
+                TargetKind::Values => Targets::Values(pick(values(&mut random, &x, n, COLUMNS))),
+                TargetKind::Unlabelled => Targets::Unlabelled,
+            };
+            let task = Task::new(format!("task {task}"), targets);
+            if views { task.with_rows(rows) } else { task }
+        })
+        .collect();
+    let kernels = ["rbf:gamma=2", "rbf:gamma=0.2", "linear", "poly"]
+        .map(|kernel| parse_kernel(kernel).unwrap())
+        .to_vec();
+    let sharing = if matches!(machine, MachineSpec::Svdd { .. }) {
+        SharingSpec::Simplex
+    } else {
+        SharingSpec::Pscs {
+            p: 2.0,
+            q: 1.5,
+            radius: 1.0,
+        }
+    };
+    let mut spec = ProblemSpec::new(kernels, machine.clone(), sharing);
+    spec.precision = precision;
+    let samples = Samples::new(x, n, COLUMNS).unwrap();
+    Problem::new(spec, vec![samples], tasks).unwrap()
+}
+
+fn run(tolerance: f64) -> Run<'static> {
+    Run {
+        tolerance,
+        max_passes: 100,
+        threads: 1,
+        ..Run::default()
+    }
+}
+
+/// Without the start from fewer samples, which is the fit's and not the solver's.
+fn from_the_middle(problem: &Problem, tolerance: f64) -> Solution {
+    let prepared = problem.prepare(&run(tolerance)).unwrap();
+    let mut engine = prepared.engine();
+    Newton
+        .solve(&mut engine, problem.sharing(), None, &mut run(tolerance))
+        .unwrap()
+}
+
+#[test]
+fn a_start_from_fewer_samples_leads_to_the_same_optimum() {
+    for machine in registered_machines() {
+        for spec in (machine.examples)() {
+            for views in [false, true] {
+                let problem = problem(&spec, machine.targets, 640, views, Precision::Double);
+                let model = problem.fit(&mut run(1e-7)).unwrap();
+                let outcome = model.outcome();
+                let other = from_the_middle(&problem, 1e-7);
+                let what = format!("{spec:?}, views: {views}");
+                assert!(
+                    outcome.status.is_converged(),
+                    "{what}: {:?}",
+                    outcome.status
+                );
+                let difference = (outcome.objective - other.objective).abs();
+                assert!(
+                    difference <= 2e-7 * other.objective.abs(),
+                    "{what}: {} and {}",
+                    outcome.objective,
+                    other.objective
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn single_precision_changes_the_answer_by_no_more_than_rounding() {
+    for machine in registered_machines() {
+        let spec = (machine.examples)().remove(0);
+        let fit = |precision| {
+            let problem = problem(&spec, machine.targets, 300, false, precision);
+            problem.fit(&mut run(1e-6)).unwrap()
+        };
+        let (double, single) = (fit(Precision::Double), fit(Precision::Single));
+        let (a, b) = (double.outcome(), single.outcome());
+        assert!(b.status.is_converged(), "{spec:?}: {:?}", b.status);
+        let difference = (a.objective - b.objective).abs();
+        assert!(
+            difference <= 2e-6 * a.objective.abs(),
+            "{spec:?}: {} and {}",
+            a.objective,
+            b.objective
+        );
+        // Less than rounding cannot be certified, but it ends.
+        let problem = problem(&spec, machine.targets, 120, false, Precision::Single);
+        let strict = problem.fit(&mut run(1e-13)).unwrap();
+        assert!(
+            strict.outcome().gap < 1e-4,
+            "{spec:?}: {}",
+            strict.outcome().gap
+        );
+        // It was not simply ignored.
+        assert!(a.objective != b.objective, "{spec:?}");
+    }
+}
