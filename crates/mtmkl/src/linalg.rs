@@ -13,10 +13,17 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 
 /// out (n × m) ← X Z' for X (n × d) and Z (m × d).
 pub(crate) fn products(x: &[f64], z: &[f64], d: usize, out: &mut [f64]) {
+    products_into(x, z, d, out, z.len() / d);
+}
+
+/// The same into part of a larger matrix: rows of `out` start every `stride` values.
+pub(crate) fn products_into(x: &[f64], z: &[f64], d: usize, out: &mut [f64], stride: usize) {
     let (n, m) = (x.len() / d, z.len() / d);
     let x = MatRef::from_row_major_slice(x, n, d);
     let z = MatRef::from_row_major_slice(z, m, d);
-    let out = MatMut::from_row_major_slice_mut(out, n, m);
+    // By columns and transposed: faer 0.24's row-major constructor with a stride mixes up the strides and writes out of bounds
+    // (its pull request 267).
+    let out = MatMut::from_column_major_slice_with_stride_mut(out, m, n, stride).transpose_mut();
     matmul(out, Accum::Replace, x, z.transpose(), 1.0, Par::Seq);
 }
 
@@ -306,8 +313,10 @@ mod tests {
     fn eigenvalues_and_products() {
         let (low, high) = extreme_eigenvalues(&[2.0, 1.0, 1.0, 2.0], 2).unwrap();
         assert!((low - 1.0).abs() < 1e-12 && (high - 3.0).abs() < 1e-12);
-        let mut out = [0.0; 4];
-        products(&[1.0, 2.0, 3.0, 4.0], &[1.0, 0.0, 1.0, 1.0], 2, &mut out);
-        assert_eq!(out, [1.0, 3.0, 3.0, 7.0]);
+        // 2 × 3 into rows of 4, the rest stays.
+        let mut out = [9.0; 8];
+        let (x, z) = ([1.0, 2.0, 3.0, 4.0], [1.0, 0.0, 1.0, 1.0, 0.0, 5.0]);
+        products_into(&x, &z, 2, &mut out, 4);
+        assert_eq!(out, [1.0, 3.0, 10.0, 9.0, 3.0, 7.0, 20.0, 9.0]);
     }
 }

@@ -6,9 +6,13 @@
     reason = "only what is inlined is compiled for the wider instructions"
 )]
 
+mod exp;
+
 use std::sync::OnceLock;
 
 use pulp::Arch;
+
+pub(crate) use exp::{exp, map_exp};
 
 fn arch() -> Arch {
     static ARCH: OnceLock<Arch> = OnceLock::new();
@@ -86,6 +90,56 @@ pub(crate) fn add_difference(step: f64, a: &[f64], b: &[f64], y: &mut [f64]) {
         || {
             for ((out, a), b) in y.iter_mut().zip(a).zip(b) {
                 *out += step * (a - b);
+            }
+        },
+    );
+}
+
+/// Whether all values are finite.
+pub(crate) fn all_finite(values: &[f64]) -> bool {
+    arch().dispatch(
+        #[inline(always)]
+        || {
+            values
+                .iter()
+                .fold(true, |all, value| all & value.is_finite())
+        },
+    )
+}
+
+/// v_j ← max(own + squares_j − 2 v_j, 0): squared distances from inner products.
+pub(crate) fn squared_distances(own: f64, squares: &[f64], values: &mut [f64]) {
+    arch().dispatch(
+        #[inline(always)]
+        || {
+            for (value, other) in values.iter_mut().zip(squares) {
+                *value = (own + other - 2.0 * *value).max(0.0);
+            }
+        },
+    );
+}
+
+/// out_j ← Σ_k term(x_k, z_jk) for the first rows of Z, given column by column; summed in the order of k.
+pub(crate) fn sum_terms(
+    x: &[f64],
+    columns: &[f64],
+    out: &mut [f64],
+    term: impl Fn(f64, f64) -> f64,
+) {
+    const WIDE: usize = 32;
+    let count = columns.len() / x.len();
+    arch().dispatch(
+        #[inline(always)]
+        || {
+            for (number, chunk) in out.chunks_mut(WIDE).enumerate() {
+                let range = number * WIDE..number * WIDE + chunk.len();
+                let mut sums = [0.0; WIDE];
+                for (&value, column) in x.iter().zip(columns.chunks_exact(count)) {
+                    for (sum, &other) in sums.iter_mut().zip(&column[range.clone()]) {
+                        *sum += term(value, other);
+                    }
+                }
+                chunk.copy_from_slice(&sums[..chunk.len()]);
             }
         },
     );
@@ -241,6 +295,40 @@ mod tests {
             assert!(once.iter().zip(&twice).all(|(x, y)| (x - y).abs() < 1e-13));
             add_difference(0.3, &a, &b, &mut once);
             assert!((0..n).all(|i| (once[i] - twice[i] - 0.3 * (a[i] - b[i])).abs() < 1e-13));
+        }
+    }
+
+    #[test]
+    fn pairs_equal_their_plain_forms() {
+        for (n, d) in [(1, 1), (31, 3), (32, 1), (100, 7)] {
+            let (x, z) = (numbers(d, 1), numbers(n * d, 2));
+            let mut out = vec![f64::NAN; n];
+            sum_terms(&x, &z, &mut out, |a, b| (a - b).abs());
+            for j in 0..n {
+                let plain: f64 = (0..d).map(|k| (x[k] - z[k * n + j]).abs()).sum();
+                assert_eq!(out[j], plain);
+            }
+            let squares = numbers(n, 3);
+            let products = out.clone();
+            squared_distances(0.5, &squares, &mut out);
+            for j in 0..n {
+                assert_eq!(out[j], (0.5 + squares[j] - 2.0 * products[j]).max(0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_finite_is_found_anywhere() {
+        for n in 0..40 {
+            let mut values = numbers(n, 9);
+            assert!(all_finite(&values));
+            for i in 0..n {
+                for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                    let kept = std::mem::replace(&mut values[i], bad);
+                    assert!(!all_finite(&values));
+                    values[i] = kept;
+                }
+            }
         }
     }
 

@@ -1,11 +1,17 @@
 //! From samples and kernels to Gram matrices: each base computed once, then mapped by every kernel on the same columns.
+//!
+//! The base is computed in the memory of the group's last matrix. Then one sweep over its rows maps each piece to all matrices
+//! of the group while it is in the first cache, the last matrix in place. So nothing is held but the Grams themselves, and each
+//! of their pages is written once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Grams, Matrix};
+use super::memory::{Memory, Part};
+use super::pairs::{self, Packed};
+use super::{Grams, Matrix, Values};
 use crate::data::Samples;
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView};
@@ -24,8 +30,8 @@ pub enum Definiteness {
     AllowIndefinite,
 }
 
-/// A row block of this many rows is one piece of parallel work: large enough for GEMM, small enough for the caches.
-const BLOCK: usize = 128;
+/// Base values mapped at a time: with as many results they fill the first cache.
+const PIECE: usize = 2048;
 
 /// Bytes that the Gram matrices of these sample sets will take, and one combined matrix per thread beside them.
 ///
@@ -78,7 +84,7 @@ pub(crate) fn build(
             .push(number);
     }
     let groups: Vec<_> = groups.into_iter().collect();
-    let built: Vec<Vec<(usize, Arc<[f64]>)>> = groups
+    let built: Vec<Built> = groups
         .par_iter()
         .map(|((base, columns), members)| {
             let columns = if *base == Base::Own {
@@ -86,38 +92,41 @@ pub(crate) fn build(
             } else {
                 columns.clone()
             };
-            build_group(
-                samples,
-                index,
-                kernels,
-                *base,
-                columns.as_deref(),
-                members,
-                normalise,
-            )
+            if *base == Base::Given {
+                return given(samples, index, kernels, members, normalise);
+            }
+            let packed = Packed::new(samples.rows(), columns.as_deref());
+            Ok(build_group(&packed, kernels, *base, members, normalise))
         })
         .collect::<Result<_>>()?;
-    let mut matrices: Vec<Option<Arc<[f64]>>> = vec![None; kernels.len()];
-    for (number, matrix) in built.into_iter().flatten() {
-        matrices[number] = Some(matrix);
+    if let Some((number, value)) = built
+        .iter()
+        .filter_map(|built| built.overflow)
+        .min_by_key(|(number, _)| *number)
+    {
+        let place = Place::Gram {
+            samples: index,
+            name: kernels[number].name.clone(),
+        };
+        return Err(Error::data(place, DataProblem::Overflow(value)));
     }
-    let matrices: Vec<Arc<[f64]>> = matrices.into_iter().flatten().collect();
-    for (view, matrix) in kernels.iter().zip(&matrices) {
-        if let Some(value) = matrix.iter().find(|value| !value.is_finite()) {
-            let place = Place::Gram {
-                samples: index,
-                name: view.name.clone(),
-            };
-            return Err(Error::data(place, DataProblem::Overflow(*value)));
-        }
-    }
+    let mut matrices: Vec<(usize, Matrix)> =
+        built.into_iter().flat_map(|built| built.matrices).collect();
+    matrices.sort_unstable_by_key(|(number, _)| *number);
+    let matrices: Vec<Matrix> = matrices.into_iter().map(|(_, matrix)| matrix).collect();
     let mut semidefinite = true;
     if definiteness != Definiteness::Assume {
         let checked: Result<()> = kernels
             .par_iter()
             .zip(&matrices)
             .filter(|(view, _)| !view.kernel.is_positive_definite())
-            .try_for_each(|(view, matrix)| check_definite(matrix, n, index, &view.name));
+            .try_for_each(|(view, matrix)| match matrix.values(0, n * n) {
+                Values::Double(values) => check_definite(values, n, index, &view.name),
+                Values::Single(values) => {
+                    let values: Vec<f64> = values.iter().copied().map(f64::from).collect();
+                    check_definite(&values, n, index, &view.name)
+                }
+            });
         match checked {
             Err(Error::Data {
                 problem: DataProblem::Indefinite { .. },
@@ -128,7 +137,6 @@ pub(crate) fn build(
             other => other?,
         }
     }
-    let matrices = matrices.into_iter().map(Matrix::Given).collect();
     Ok((Grams::new(n, matrices), semidefinite))
 }
 
@@ -191,187 +199,234 @@ fn check_definite(matrix: &[f64], n: usize, index: usize, name: &str) -> Result<
     ))
 }
 
-/// The chosen columns of all rows, packed.
-pub(super) fn gather(values: &[f64], d: usize, columns: Option<&[usize]>) -> Vec<f64> {
-    match columns {
-        None => values.to_vec(),
-        Some(columns) => values
-            .chunks_exact(d.max(1))
-            .flat_map(|row| columns.iter().map(|&column| row[column]))
-            .collect(),
-    }
+/// The matrices of one group with their kernels' numbers, and the first value that is not finite.
+struct Built {
+    matrices: Vec<(usize, Matrix)>,
+    overflow: Option<(usize, f64)>,
 }
 
-#[allow(clippy::too_many_arguments)]
-fn build_group(
+fn is_normalised(kernel: &dyn Kernel, normalise: bool) -> bool {
+    normalise || kernel.is_always_normalised()
+}
+
+/// The matrices that the caller gave: shared as they are where nothing is to be done to them.
+fn given(
     samples: &Samples,
     index: usize,
     kernels: &[KernelView],
-    base: Base,
-    columns: Option<&[usize]>,
     members: &[usize],
     normalise: bool,
-) -> Result<Vec<(usize, Arc<[f64]>)>> {
+) -> Result<Built> {
     let n = samples.count();
-    let normalised = |number: usize| normalise || kernels[number].kernel.is_always_normalised();
-    if base == Base::Given {
-        return members
-            .iter()
-            .map(|&number| {
-                let name = kernels[number].kernel.given().unwrap_or_default();
-                let Some(given) = samples.grams().iter().find(|gram| gram.name == name) else {
-                    let known: Vec<&str> = samples
-                        .grams()
-                        .iter()
-                        .map(|gram| gram.name.as_str())
-                        .collect();
-                    let known = if known.is_empty() {
-                        "none".to_string()
-                    } else {
-                        known.join(", ")
-                    };
-                    let place = Place::Gram {
-                        samples: index,
-                        name: name.to_string(),
-                    };
-                    return Err(Error::data(place, DataProblem::MissingGram(known)));
-                };
-                let unit = (0..n).all(|i| given.values[i * n + i] == 1.0);
-                if !normalised(number) || unit {
-                    return Ok((number, Arc::clone(&given.values)));
-                }
-                let mut matrix = given.values.to_vec();
-                normalise_matrix(&mut matrix, n);
-                Ok((number, matrix.into()))
-            })
-            .collect();
-    }
-    let d = samples.columns().len();
-    let packed = gather(samples.rows().values(), d, columns);
-    let width = columns.map_or(d, <[usize]>::len);
-    if base == Base::Own {
-        // One kernel, one group.
-        let number = members[0];
-        let kernel = kernels[number].kernel.as_ref();
-        let mut matrix = vec![0.0; n * n];
-        matrix.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
-            let x = &packed[i * width..(i + 1) * width];
-            for j in 0..=i {
-                row[j] = kernel.value(x, &packed[j * width..(j + 1) * width]);
-            }
-        });
-        finish(&mut matrix, n, normalised(number));
-        return Ok(vec![(number, matrix.into())]);
-    }
-    let mut values = vec![0.0; n * n];
-    base_values(&packed, width, base, &mut values);
-    let (last, others) = members.split_last().ok_or(Error::Numeric {
-        place: "gram".to_string(),
-        problem: "an empty group of kernels".to_string(),
-    })?;
-    let map = |number: usize, matrix: &mut [f64]| {
-        for i in 0..n {
-            kernels[number].kernel.map(&mut matrix[i * n..=i * n + i]);
-        }
-        finish(matrix, n, normalised(number));
+    let mut built = Built {
+        matrices: Vec::with_capacity(members.len()),
+        overflow: None,
     };
-    let mut built: Vec<(usize, Arc<[f64]>)> = others
-        .par_iter()
-        .map(|&number| {
-            let mut matrix = values.clone();
-            map(number, &mut matrix);
-            (number, matrix.into())
-        })
-        .collect();
-    // The last kernel takes over the base's memory: no more is held than the Grams themselves.
-    map(*last, &mut values);
-    built.push((*last, values.into()));
+    for &number in members {
+        let kernel = kernels[number].kernel.as_ref();
+        let name = kernel.given().unwrap_or_default();
+        let Some(given) = samples.grams().iter().find(|gram| gram.name == name) else {
+            let known: Vec<&str> = samples
+                .grams()
+                .iter()
+                .map(|gram| gram.name.as_str())
+                .collect();
+            let known = if known.is_empty() {
+                "none".to_string()
+            } else {
+                known.join(", ")
+            };
+            let place = Place::Gram {
+                samples: index,
+                name: name.to_string(),
+            };
+            return Err(Error::data(place, DataProblem::MissingGram(known)));
+        };
+        let unit = (0..n).all(|i| given.values[i * n + i] == 1.0);
+        if unit || !is_normalised(kernel, normalise) {
+            let matrix = Matrix::Given(Arc::clone(&given.values));
+            built.matrices.push((number, matrix));
+            continue;
+        }
+        let mut values = Memory::zeros(n * n);
+        values.copy_from_slice(&given.values);
+        let overflow = sweep(&mut values, n, kernels, &[number], normalise);
+        built.overflow = built.overflow.or(overflow);
+        let parts = Part::split(values, n * n).map(Matrix::Built);
+        built.matrices.extend(parts.map(|matrix| (number, matrix)));
+    }
     Ok(built)
 }
 
-/// The lower triangle of the base matrix.
-fn base_values(x: &[f64], d: usize, base: Base, out: &mut [f64]) {
-    let n = x.len() / d;
-    match base {
-        Base::Manhattan => out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
-            for j in 0..=i {
-                row[j] = manhattan(&x[i * d..(i + 1) * d], &x[j * d..(j + 1) * d]);
+/// The matrices of all kernels with one base on the same columns.
+fn build_group(
+    x: &Packed,
+    kernels: &[KernelView],
+    base: Base,
+    members: &[usize],
+    normalise: bool,
+) -> Built {
+    let n = x.count();
+    let mut values = Memory::zeros(members.len() * n * n);
+    if let Some(last) = values.chunks_exact_mut(n * n).next_back() {
+        match base {
+            // One kernel, one group.
+            Base::Own => {
+                let kernel = kernels[members[0]].kernel.as_ref();
+                last.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+                    for (j, value) in row[..=i].iter_mut().enumerate() {
+                        *value = kernel.value(x.row(i), x.row(j));
+                    }
+                });
             }
-        }),
-        Base::SquaredDistance => {
-            let centred = centre(x, d, &column_means(x, d));
-            let squares = squared_norms(&centred, d);
-            product_blocks(&centred, d, out);
-            out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
-                for j in 0..i {
-                    row[j] = (squares[i] + squares[j] - 2.0 * row[j]).max(0.0);
-                }
-                row[i] = 0.0;
-            });
+            _ => pairs::lower_triangle(x, base, last),
         }
-        _ => product_blocks(x, d, out),
+        mirror(last, n);
+    }
+    let overflow = sweep(&mut values, n, kernels, members, normalise);
+    let matrices = Part::split(values, n * n).map(Matrix::Built);
+    Built {
+        matrices: members.iter().copied().zip(matrices).collect(),
+        overflow,
     }
 }
 
-/// Row blocks of XX', the lower triangle (and a little more).
-fn product_blocks(x: &[f64], d: usize, out: &mut [f64]) {
-    let n = x.len() / d;
-    out.par_chunks_mut(n * BLOCK)
+/// Base values, all in the last matrix → kernel values in every matrix, normalised where asked. Returns the first value that is
+/// not finite, by kernel and then by row.
+fn sweep(
+    matrices: &mut [f64],
+    n: usize,
+    kernels: &[KernelView],
+    members: &[usize],
+    normalise: bool,
+) -> Option<(usize, f64)> {
+    let last = matrices.chunks_exact(n * n).next_back()?;
+    let diagonal: Vec<f64> = (0..n).map(|i| last[i * n + i]).collect();
+    let maps: Vec<Map<'_>> = members
+        .iter()
+        .map(|&number| Map::new(kernels[number].kernel.as_ref(), &diagonal, normalise))
+        .collect();
+    // The same rows of all matrices are one piece of work.
+    let rows = (PIECE / n).max(1);
+    let mut pieces: Vec<Vec<&mut [f64]>> = std::iter::repeat_with(Vec::new)
+        .take(n.div_ceil(rows))
+        .collect();
+    for matrix in matrices.chunks_exact_mut(n * n) {
+        for (piece, part) in pieces.iter_mut().zip(matrix.chunks_mut(rows * n)) {
+            piece.push(part);
+        }
+    }
+    pieces
+        .into_par_iter()
         .enumerate()
-        .for_each(|(block, rows)| {
-            let count = rows.len() / n;
-            let until = (block * BLOCK + count).min(n);
-            let mut part = vec![0.0; count * until];
-            linalg::products(
-                &x[block * BLOCK * d..(block * BLOCK + count) * d],
-                &x[..until * d],
-                d,
-                &mut part,
-            );
-            for (row, values) in rows.chunks_exact_mut(n).zip(part.chunks_exact(until)) {
-                row[..until].copy_from_slice(values);
+        .filter_map(|(number, mut parts)| {
+            let (base, others) = parts.split_last_mut()?;
+            let (last, maps) = maps.split_last()?;
+            let mut first = None;
+            for (position, (map, part)) in maps.iter().zip(others).enumerate() {
+                part.copy_from_slice(base);
+                let finite = map.apply(part, number * rows);
+                first = first.or((!finite).then(|| (position, first_overflow(part))));
+            }
+            let finite = last.apply(base, number * rows);
+            first.or((!finite).then(|| (maps.len(), first_overflow(base))))
+        })
+        // Among equal kernels the first piece wins, whoever finishes first.
+        .collect::<Vec<_>>()
+        .into_iter()
+        .min_by_key(|(position, _)| *position)
+        .map(|(position, value)| (members[position], value))
+}
+
+fn first_overflow(values: &[f64]) -> f64 {
+    let found = values.iter().copied().find(|value| !value.is_finite());
+    found.unwrap_or(f64::NAN)
+}
+
+/// What one kernel does to the rows of a base.
+struct Map<'a> {
+    kernel: &'a dyn Kernel,
+    /// 1/√k(x,x), where something is to be scaled.
+    scales: Option<Vec<f64>>,
+}
+
+impl<'a> Map<'a> {
+    fn new(kernel: &'a dyn Kernel, base_diagonal: &[f64], normalise: bool) -> Self {
+        let scales = is_normalised(kernel, normalise).then(|| {
+            let mut own = base_diagonal.to_vec();
+            map_base(kernel, &mut own);
+            own.iter().map(|&own| inverse_norm(own)).collect()
+        });
+        // A value beyond the range is to be found, not to be scaled away.
+        let scales = scales.filter(|scales: &Vec<f64>| {
+            scales.iter().all(|scale| scale.is_finite()) && scales.iter().any(|&scale| scale != 1.0)
+        });
+        Self { kernel, scales }
+    }
+
+    /// Whole rows of a matrix from row `first` on. Says whether all values are finite.
+    ///
+    /// K_ij ← K_ij / √(K_ii K_jj). A sample of zero norm stays the zero vector: its row and column are 0, and so is its diagonal.
+    fn apply(&self, rows: &mut [f64], first: usize) -> bool {
+        map_base(self.kernel, rows);
+        if let Some(scales) = &self.scales {
+            for (i, row) in (first..).zip(rows.chunks_exact_mut(scales.len())) {
+                for (value, scale) in row.iter_mut().zip(scales) {
+                    *value *= scales[i] * scale;
+                }
+                row[i] = if scales[i] > 0.0 { 1.0 } else { 0.0 };
+            }
+        }
+        crate::vector::all_finite(rows)
+    }
+}
+
+/// Base values → kernel values; those of [`Base::Own`] and [`Base::Given`] are kernel values already.
+pub(super) fn map_base(kernel: &dyn Kernel, values: &mut [f64]) {
+    if !matches!(kernel.base(), Base::Own | Base::Given) {
+        kernel.map(values);
+    }
+}
+
+/// Rows and columns that are copied at a time, so that the column-wise writes stay in the caches.
+const TILE: usize = 32;
+
+/// Lower triangle → symmetric.
+fn mirror(matrix: &mut [f64], n: usize) {
+    mirror_rows(matrix, n, 0);
+}
+
+/// The square of these rows on the diagonal of the matrix; `first` is the number of the first.
+fn mirror_rows(rows: &mut [f64], n: usize, first: usize) {
+    let count = rows.len() / n;
+    if count <= TILE {
+        for i in 0..count {
+            for j in 0..i {
+                rows[j * n + first + i] = rows[i * n + first + j];
+            }
+        }
+        return;
+    }
+    let half = (count / 2).next_multiple_of(TILE);
+    let (upper, lower) = rows.split_at_mut(half * n);
+    upper
+        .par_chunks_mut(TILE * n)
+        .enumerate()
+        .for_each(|(tile, upper)| {
+            let column = first + tile * TILE;
+            for (from, lower) in lower.chunks(TILE * n).enumerate() {
+                let start = first + half + from * TILE;
+                for (j, row) in upper.chunks_exact_mut(n).enumerate() {
+                    for (i, source) in lower.chunks_exact(n).enumerate() {
+                        row[start + i] = source[column + j];
+                    }
+                }
             }
         });
-}
-
-/// Lower triangle → symmetric, and normalised if asked.
-fn finish(matrix: &mut [f64], n: usize, normalised: bool) {
-    mirror(matrix, n);
-    if normalised {
-        normalise_matrix(matrix, n);
-    }
-}
-
-fn mirror(matrix: &mut [f64], n: usize) {
-    const TILE: usize = 32;
-    // Tile by tile, so that the column-wise writes stay in the caches.
-    for row_tile in (0..n).step_by(TILE) {
-        for column_tile in (0..=row_tile).step_by(TILE) {
-            for i in row_tile..(row_tile + TILE).min(n) {
-                for j in column_tile..(column_tile + TILE).min(i) {
-                    matrix[j * n + i] = matrix[i * n + j];
-                }
-            }
-        }
-    }
-}
-
-/// K_ij ← K_ij / √(K_ii K_jj). A sample of zero norm stays the zero vector: its row and column are 0, and so is its diagonal.
-fn normalise_matrix(matrix: &mut [f64], n: usize) {
-    // A value beyond the range is for the caller to find, not to be scaled away.
-    if (0..n).any(|i| !matrix[i * n + i].is_finite()) {
-        return;
-    }
-    let scales: Vec<f64> = (0..n).map(|i| inverse_norm(matrix[i * n + i])).collect();
-    if scales.iter().all(|&scale| scale == 1.0) {
-        return;
-    }
-    for i in 0..n {
-        for j in 0..n {
-            matrix[i * n + j] *= scales[i] * scales[j];
-        }
-        matrix[i * n + i] = if scales[i] > 0.0 { 1.0 } else { 0.0 };
-    }
+    rayon::join(
+        || mirror_rows(upper, n, first),
+        || mirror_rows(lower, n, first + half),
+    );
 }
 
 /// 1/√k(x,x), or 0 for a sample of zero norm (or of none, with an indefinite kernel).
@@ -385,28 +440,131 @@ pub(super) fn inverse_norm(own: f64) -> f64 {
     }
 }
 
-pub(super) fn manhattan(x: &[f64], z: &[f64]) -> f64 {
-    x.iter().zip(z).map(|(a, b)| (a - b).abs()).sum()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::parse_kernels;
 
-pub(super) fn squared_norms(x: &[f64], d: usize) -> Vec<f64> {
-    x.chunks_exact(d)
-        .map(|row| crate::grid::dot(row, row))
-        .collect()
-}
+    const KERNELS: [&str; 10] = [
+        "rbf:sigma=0.5|2",
+        "linear",
+        "poly:degree=3",
+        "laplacian:gamma=0.2",
+        "matern32:length=3",
+        "matern52",
+        "cosine",
+        "chi2",
+        "intersection",
+        "rbf:gamma=0.7@f1",
+    ];
 
-pub(super) fn column_means(x: &[f64], d: usize) -> Vec<f64> {
-    let n = x.len() / d;
-    let mut means = vec![0.0; d];
-    for row in x.chunks_exact(d) {
-        linalg::axpy(1.0 / n as f64, row, &mut means);
+    fn kernels() -> Vec<KernelView> {
+        KERNELS
+            .iter()
+            .flat_map(|spec| parse_kernels(spec).unwrap())
+            .collect()
     }
-    means
-}
 
-/// Distances do not change when all points move, and ‖x‖² + ‖z‖² − 2x'z loses fewer digits near the origin.
-pub(super) fn centre(x: &[f64], d: usize, means: &[f64]) -> Vec<f64> {
-    x.chunks_exact(d)
-        .flat_map(|row| row.iter().zip(means).map(|(value, mean)| value - mean))
-        .collect()
+    /// Values ≥ 0, far from the origin; the last row is 0.
+    fn samples(n: usize, d: usize) -> Samples {
+        let mut random = crate::random::Random::new(n as u64);
+        let mut values: Vec<f64> = (0..n * d).map(|_| 3.0 + random.uniform()).collect();
+        values[(n - 1) * d..].fill(0.0);
+        Samples::new(values, n, d).unwrap()
+    }
+
+    fn grams(samples: &Samples, normalise: bool, threads: usize) -> Grams {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        let built = || build(samples, 0, &kernels(), normalise, Definiteness::Assume);
+        pool.install(built).unwrap().0
+    }
+
+    fn value(grams: &Grams, m: usize, i: usize, j: usize) -> f64 {
+        grams.matrices[m].value(i * grams.samples + j)
+    }
+
+    /// k(x, z) from the definition of its base, one pair at a time.
+    fn direct(view: &KernelView, x: &[f64], z: &[f64]) -> f64 {
+        let (x, z) = match view.columns {
+            crate::kernel::Columns::All => (x, z),
+            _ => (&x[..1], &z[..1]),
+        };
+        let sum = |term: fn(f64, f64) -> f64| x.iter().zip(z).map(|(&a, &b)| term(a, b)).sum();
+        let mut value = match view.kernel.base() {
+            Base::Product => [sum(|a, b| a * b)],
+            Base::SquaredDistance => [sum(|a, b| (a - b).powi(2))],
+            Base::Manhattan => [sum(|a, b| (a - b).abs())],
+            _ => return view.kernel.value(x, z),
+        };
+        view.kernel.map(&mut value);
+        value[0]
+    }
+
+    #[test]
+    fn grams_equal_the_kernels_pair_by_pair() {
+        for (n, d) in [(1, 1), (2, 3), (40, 8), (65, 9), (150, 40)] {
+            let samples = samples(n, d);
+            for normalise in [false, true] {
+                let grams = grams(&samples, normalise, 2);
+                for (m, view) in kernels().iter().enumerate() {
+                    let pair = |i, j| direct(view, samples.rows().row(i), samples.rows().row(j));
+                    for i in 0..n {
+                        for j in 0..n {
+                            let scale = if is_normalised(view.kernel.as_ref(), normalise) {
+                                inverse_norm(pair(i, i)) * inverse_norm(pair(j, j))
+                            } else {
+                                1.0
+                            };
+                            let (found, expected) = (value(&grams, m, i, j), pair(i, j) * scale);
+                            assert!(
+                                (found - expected).abs() <= 1e-12 * expected.abs().max(1.0),
+                                "{} {n} {d} ({i}, {j}): {found} {expected}",
+                                view.name
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn exactly_symmetric_with_an_exact_diagonal_for_any_number_of_threads() {
+        for (n, d) in [(33, 2), (150, 40), (331, 12)] {
+            let samples = samples(n, d);
+            let (one, five) = (grams(&samples, true, 1), grams(&samples, true, 5));
+            for m in 0..kernels().len() {
+                for i in 0..n {
+                    for j in 0..n {
+                        assert_eq!(value(&one, m, i, j), value(&five, m, i, j));
+                        assert_eq!(
+                            value(&one, m, i, j).to_bits(),
+                            value(&one, m, j, i).to_bits()
+                        );
+                    }
+                    let own = value(&one, m, i, i);
+                    assert!(own == 1.0 || own == 0.0 && i == n - 1, "{m} {own}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_kernel_beyond_the_range_is_named() {
+        let mut values = vec![1.0; 300];
+        values[299] = 1e200;
+        let samples = Samples::new(values, 300, 1).unwrap();
+        let kernels: Vec<KernelView> = ["rbf", "poly:degree=4", "linear", "poly:degree=2"]
+            .iter()
+            .flat_map(|spec| parse_kernels(spec).unwrap())
+            .collect();
+        for normalise in [false, true] {
+            let built = build(&samples, 0, &kernels, normalise, Definiteness::Assume);
+            let message = built.unwrap_err().to_string();
+            assert!(message.contains(&kernels[1].name), "{message}");
+        }
+    }
 }

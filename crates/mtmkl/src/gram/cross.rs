@@ -2,161 +2,216 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{centre, column_means, gather, inverse_norm, manhattan, squared_norms};
+use super::build::{inverse_norm, map_base};
+use super::pairs::{Others, Packed};
 use crate::data::Rows;
 use crate::error::Result;
 use crate::kernel::{Base, Kernel, KernelView};
-use crate::linalg;
 
-/// The kernels of a model with their columns resolved, ready to compare new rows with support rows.
+/// Base values mapped at a time: with as many results they fill the first cache.
+const PIECE: usize = 2048;
+
+/// The kernels of a model with its support rows, ready for new rows. Kernels on the same columns share what they can.
 #[derive(Debug)]
 pub(crate) struct CrossKernels<'a> {
-    views: &'a [KernelView],
-    columns: Vec<Option<Vec<usize>>>,
-    normalise: bool,
+    groups: Vec<Group<'a>>,
 }
 
-/// Base values of one view: a block n × m and what normalisation needs.
-struct BaseBlock {
-    values: Vec<f64>,
-    own_x: Vec<f64>,
-    own_z: Vec<f64>,
+/// Kernels with one base on the same columns.
+#[derive(Debug)]
+struct Group<'a> {
+    columns: Option<Vec<usize>>,
+    base: Base,
+    support: Packed,
+    others: Others,
+    members: Vec<Member<'a>>,
+}
+
+#[derive(Debug)]
+struct Member<'a> {
+    number: usize,
+    kernel: &'a dyn Kernel,
+    /// 1/√k(z,z) of the support rows, where the kernel is normalised.
+    scales: Option<Vec<f64>>,
+}
+
+/// New rows of one batch, as a kernel sees them: values with all support rows, row by row, and k(x, x).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CrossPiece<'a> {
+    /// The kernel's number.
+    pub(crate) kernel: usize,
+    /// The first row's number in the batch.
+    pub(crate) first: usize,
+    /// As many rows as there are entries in `own`.
+    pub(crate) values: &'a [f64],
+    pub(crate) own: &'a [f64],
 }
 
 impl<'a> CrossKernels<'a> {
-    pub(crate) fn new(views: &'a [KernelView], names: &[String], normalise: bool) -> Result<Self> {
-        let columns = views
-            .iter()
-            .map(|view| view.columns.resolve(names))
-            .collect::<Result<_>>()?;
+    /// Those of the `wanted` kernels that are computed from rows, with these support rows.
+    pub(crate) fn new(
+        views: &'a [KernelView],
+        wanted: &[usize],
+        names: &[String],
+        support: Rows<'_>,
+        normalise: bool,
+    ) -> Result<Self> {
+        let mut groups: BTreeMap<(Base, Option<Vec<usize>>), Vec<usize>> = BTreeMap::new();
+        for &number in wanted {
+            let base = views[number].kernel.base();
+            if base != Base::Given {
+                let columns = views[number].columns.resolve(names)?;
+                groups.entry((base, columns)).or_default().push(number);
+            }
+        }
+        let groups = groups.into_iter().map(|((base, columns), members)| {
+            let support = Packed::new(support, columns.as_deref());
+            let member = |number: usize| {
+                let kernel = views[number].kernel.as_ref();
+                let scales = (normalise || kernel.is_always_normalised()).then(|| {
+                    let own = own_values(kernel, &support);
+                    own.iter().map(|&own| inverse_norm(own)).collect()
+                });
+                Member {
+                    number,
+                    kernel,
+                    scales,
+                }
+            };
+            Group {
+                base,
+                others: Others::new(&support, base),
+                members: members.into_iter().map(member).collect(),
+                columns,
+                support,
+            }
+        });
         Ok(Self {
-            views,
-            columns,
-            normalise,
+            groups: groups.collect(),
         })
     }
 
-    /// Calls `each(m, K_m(x, z), k_m(x, x))` for every kernel of `wanted` that is computed from rows: the block n × m, row by
-    /// row, normalised as in training, and the diagonal for the new rows. Bases are shared between kernels.
-    pub(crate) fn blocks(
-        &self,
-        wanted: &[usize],
-        x: Rows<'_>,
-        z: Rows<'_>,
-        mut each: impl FnMut(usize, &[f64], &[f64]),
-    ) {
-        let mut groups: BTreeMap<(Base, &Option<Vec<usize>>), Vec<usize>> = BTreeMap::new();
-        for &number in wanted {
-            let base = self.views[number].kernel.base();
-            if base != Base::Given {
-                groups
-                    .entry((base, &self.columns[number]))
-                    .or_default()
-                    .push(number);
-            }
+    /// Calls `each` with pieces of K_m(x, z), normalised as in training, for all kernels and all of the rows x.
+    pub(crate) fn pieces(&self, x: Rows<'_>, mut each: impl FnMut(CrossPiece<'_>)) {
+        for group in &self.groups {
+            group.pieces(x, &mut each);
         }
-        let (n, m) = (x.rows(), z.rows());
-        let mut block = vec![0.0; n * m];
-        for ((base, columns), members) in groups {
-            let d = x.columns();
-            let width = columns.as_ref().map_or(d, Vec::len);
-            let packed_x = gather(x.values(), d, columns.as_deref());
-            let packed_z = gather(z.values(), d, columns.as_deref());
-            let shared = (base != Base::Own).then(|| base_block(&packed_x, &packed_z, width, base));
-            for number in members {
-                let kernel = self.views[number].kernel.as_ref();
-                let normalised = self.normalise || kernel.is_always_normalised();
-                let (mut own_x, own_z) = if let Some(shared) = &shared {
-                    block.copy_from_slice(&shared.values);
-                    kernel.map(&mut block);
-                    let (mut own_x, mut own_z) = (shared.own_x.clone(), shared.own_z.clone());
-                    kernel.map(&mut own_x);
-                    kernel.map(&mut own_z);
-                    (own_x, own_z)
+    }
+}
+
+impl Group<'_> {
+    fn pieces(&self, x: Rows<'_>, each: &mut impl FnMut(CrossPiece<'_>)) {
+        let x = Packed::new(x, self.columns.as_deref());
+        let m = self.others.count();
+        let mut base = vec![0.0; x.count() * m];
+        if self.base != Base::Own && m > 0 {
+            self.others.block(x.values(), m, &mut base, m);
+        }
+        let rows = (PIECE / m.max(1)).max(1);
+        let mut piece = vec![0.0; rows.min(x.count()) * m];
+        for member in &self.members {
+            let mut own = own_values(member.kernel, &x);
+            let scales: Option<Vec<f64>> = member
+                .scales
+                .is_some()
+                .then(|| own.iter().map(|&own| inverse_norm(own)).collect());
+            if let Some(scales) = &scales {
+                for (own, scale) in own.iter_mut().zip(scales) {
+                    *own = if *scale > 0.0 { 1.0 } else { 0.0 };
+                }
+            }
+            for first in (0..x.count()).step_by(rows) {
+                let until = (first + rows).min(x.count());
+                let values = &mut piece[..(until - first) * m];
+                if self.base == Base::Own {
+                    for (row, i) in values.chunks_exact_mut(m.max(1)).zip(first..) {
+                        for (j, value) in row.iter_mut().enumerate() {
+                            *value = member.kernel.value(x.row(i), self.support.row(j));
+                        }
+                    }
                 } else {
-                    own_block(kernel, &packed_x, &packed_z, width, &mut block)
-                };
-                if normalised {
-                    normalise_block(&mut block, &mut own_x, &own_z);
+                    values.copy_from_slice(&base[first * m..until * m]);
+                    member.kernel.map(values);
                 }
-                each(number, &block, &own_x);
+                if let (Some(new), Some(support)) = (&scales, &member.scales) {
+                    for (row, scale) in values.chunks_exact_mut(m.max(1)).zip(&new[first..]) {
+                        for (value, other) in row.iter_mut().zip(support) {
+                            *value *= scale * other;
+                        }
+                    }
+                }
+                each(CrossPiece {
+                    kernel: member.number,
+                    first,
+                    values,
+                    own: &own[first..until],
+                });
             }
         }
     }
 }
 
-fn base_block(x: &[f64], z: &[f64], d: usize, base: Base) -> BaseBlock {
-    let (n, m) = (x.len() / d, z.len() / d);
-    let mut values = vec![0.0; n * m];
-    match base {
-        Base::SquaredDistance => {
-            let means = column_means(z, d);
-            let (x, z) = (centre(x, d, &means), centre(z, d, &means));
-            linalg::products(&x, &z, d, &mut values);
-            let (squares_x, squares_z) = (squared_norms(&x, d), squared_norms(&z, d));
-            for (row, own) in values.chunks_exact_mut(m.max(1)).zip(&squares_x) {
-                for (value, other) in row.iter_mut().zip(&squares_z) {
-                    *value = (own + other - 2.0 * *value).max(0.0);
-                }
-            }
-            BaseBlock {
-                values,
-                own_x: vec![0.0; n],
-                own_z: vec![0.0; m],
-            }
-        }
-        Base::Manhattan => {
-            for (row, own) in values.chunks_exact_mut(m.max(1)).zip(x.chunks_exact(d)) {
-                for (value, other) in row.iter_mut().zip(z.chunks_exact(d)) {
-                    *value = manhattan(own, other);
-                }
-            }
-            BaseBlock {
-                values,
-                own_x: vec![0.0; n],
-                own_z: vec![0.0; m],
-            }
-        }
-        _ => {
-            linalg::products(x, z, d, &mut values);
-            BaseBlock {
-                values,
-                own_x: squared_norms(x, d),
-                own_z: squared_norms(z, d),
-            }
-        }
-    }
-}
-
-fn own_block(
-    kernel: &dyn Kernel,
-    x: &[f64],
-    z: &[f64],
-    d: usize,
-    out: &mut [f64],
-) -> (Vec<f64>, Vec<f64>) {
-    let m = z.len() / d;
-    for (row, own) in out.chunks_exact_mut(m.max(1)).zip(x.chunks_exact(d)) {
-        for (value, other) in row.iter_mut().zip(z.chunks_exact(d)) {
-            *value = kernel.value(own, other);
-        }
-    }
-    let own = |rows: &[f64]| {
-        rows.chunks_exact(d)
-            .map(|row| kernel.value(row, row))
-            .collect()
+/// k(x, x) of all rows.
+fn own_values(kernel: &dyn Kernel, x: &Packed) -> Vec<f64> {
+    let mut own = match kernel.base() {
+        Base::Product => x.squared_norms(),
+        Base::Own => (0..x.count())
+            .map(|i| kernel.value(x.row(i), x.row(i)))
+            .collect(),
+        _ => vec![0.0; x.count()],
     };
-    (own(x), own(z))
+    map_base(kernel, &mut own);
+    own
 }
 
-fn normalise_block(block: &mut [f64], own_x: &mut [f64], own_z: &[f64]) {
-    let scales: Vec<f64> = own_z.iter().map(|&own| inverse_norm(own)).collect();
-    for (number, own) in own_x.iter_mut().enumerate() {
-        let scale = inverse_norm(*own);
-        let row = &mut block[number * scales.len()..(number + 1) * scales.len()];
-        for (value, other) in row.iter_mut().zip(&scales) {
-            *value *= scale * other;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Samples;
+    use crate::gram::{Definiteness, build};
+    use crate::kernel::parse_kernels;
+
+    #[test]
+    fn training_rows_get_the_values_of_the_gram() {
+        let kernels: Vec<KernelView> = [
+            "rbf:sigma=1|3",
+            "poly:degree=2",
+            "laplacian",
+            "cosine",
+            "chi2",
+            "rbf:sigma=1@f2",
+        ]
+        .iter()
+        .flat_map(|spec| parse_kernels(spec).unwrap())
+        .collect();
+        let wanted: Vec<usize> = (0..kernels.len()).collect();
+        for (n, d) in [(1, 2), (70, 3), (90, 20)] {
+            let mut random = crate::random::Random::new(7);
+            let values = (0..n * d).map(|_| random.uniform()).collect();
+            let samples = Samples::new(values, n, d).unwrap();
+            let rows = samples.rows();
+            for normalise in [false, true] {
+                let (grams, _) =
+                    build(&samples, 0, &kernels, normalise, Definiteness::Assume).unwrap();
+                let cross =
+                    CrossKernels::new(&kernels, &wanted, samples.columns(), rows, normalise)
+                        .unwrap();
+                let mut seen = 0;
+                cross.pieces(rows, |piece| {
+                    for (i, row) in (piece.first..).zip(piece.values.chunks_exact(n)) {
+                        let gram: Vec<f64> = (0..n)
+                            .map(|j| grams.matrices[piece.kernel].value(i * n + j))
+                            .collect();
+                        for (value, expected) in row.iter().zip(&gram) {
+                            assert!((value - expected).abs() <= 1e-13 * expected.abs().max(1.0));
+                        }
+                        let own = piece.own[i - piece.first];
+                        assert!((own - gram[i]).abs() <= 1e-13 * gram[i]);
+                        seen += 1;
+                    }
+                });
+                assert_eq!(seen, n * kernels.len());
+            }
         }
-        *own = if scale > 0.0 { 1.0 } else { 0.0 };
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::memory::Part;
+
 /// The values of a Gram matrix, row by row.
 #[derive(Debug, Clone)]
 pub(crate) enum Matrix {
     /// Computed here. (An `Arc` of a slice would have to be copied from this.)
-    Built(Vec<f64>),
+    Built(Part),
     /// The caller's.
     Given(Arc<[f64]>),
     /// Rounded to single precision: half the memory, and half the time where memory is the limit.
@@ -55,8 +57,8 @@ impl Matrix {
     /// The rows and columns of `chosen`, of n.
     pub(super) fn subset(&self, n: usize, chosen: &[usize]) -> Self {
         match self {
-            Self::Built(values) => Self::Built(subset(values, n, chosen)),
-            Self::Given(values) => Self::Built(subset(values, n, chosen)),
+            Self::Built(values) => Self::Built(subset(values, n, chosen).into()),
+            Self::Given(values) => Self::Built(subset(values, n, chosen).into()),
             Self::Single(values) => Self::Single(subset(values, n, chosen)),
         }
     }

@@ -3,13 +3,15 @@
 mod build;
 mod cross;
 mod matrix;
+mod memory;
+mod pairs;
 mod rows;
 
 use rayon::prelude::*;
 
 pub use build::Definiteness;
 pub(crate) use build::{build, memory_needed};
-pub(crate) use cross::CrossKernels;
+pub(crate) use cross::{CrossKernels, CrossPiece};
 use matrix::{Matrix, Values};
 pub(crate) use rows::CombinedRows;
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::spec::{Entry, positive};
 use super::{Base, Kernel, KernelInfo, KeyInfo};
 use crate::error::Result;
+use crate::vector::exp;
 
 /// `k(x, z) = exp(−gamma Σ_i (x_i − z_i)² / (x_i + z_i))` with 0/0 = 0; for values ≥ 0, such as histograms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,7 +62,7 @@ impl Kernel for ChiSquare {
                 }
             })
             .sum();
-        (-self.gamma * distance).exp()
+        exp(-self.gamma * distance)
     }
 
     fn needs_non_negative(&self) -> Option<&'static str> {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::spec::{Entry, positive};
 use super::{Base, Kernel, KernelInfo, KeyInfo};
 use crate::error::{Error, Result};
+use crate::vector::map_exp;
 
 /// k(x, z) = exp(−gamma ‖x − z‖²) = exp(−‖x − z‖² / (2 σ²))
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,9 +78,7 @@ impl Kernel for Gaussian {
     }
 
     fn map(&self, values: &mut [f64]) {
-        for value in values {
-            *value = (-self.gamma * *value).exp();
-        }
+        map_exp(values, |distance| (-self.gamma * distance, 1.0));
     }
 
     /// Always with gamma, never with sigma: σ → 1/(2σ²) → σ loses bits.

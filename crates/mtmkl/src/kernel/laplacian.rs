@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::spec::{Entry, positive};
 use super::{Base, Kernel, KernelInfo, KeyInfo};
 use crate::error::Result;
+use crate::vector::map_exp;
 
 /// k(x, z) = exp(−gamma ‖x − z‖₁)
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,9 +48,7 @@ impl Kernel for Laplacian {
     }
 
     fn map(&self, values: &mut [f64]) {
-        for value in values {
-            *value = (-self.gamma * *value).exp();
-        }
+        map_exp(values, |distance| (-self.gamma * distance, 1.0));
     }
 
     fn spec(&self) -> Option<String> {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::spec::{Entry, positive};
 use super::{Base, Kernel, KernelInfo, KeyInfo};
 use crate::error::Result;
+use crate::vector::map_exp;
 
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 const SQRT_5: f64 = 2.236_067_977_499_79;
@@ -94,10 +95,10 @@ impl Kernel for Matern32 {
     }
 
     fn map(&self, values: &mut [f64]) {
-        for value in values {
-            let s = scaled(*value, SQRT_3, self.length);
-            *value = (1.0 + s) * (-s).exp();
-        }
+        map_exp(values, |squared_distance| {
+            let s = scaled(squared_distance, SQRT_3, self.length);
+            (-s, 1.0 + s)
+        });
     }
 
     fn spec(&self) -> Option<String> {
@@ -111,10 +112,10 @@ impl Kernel for Matern52 {
     }
 
     fn map(&self, values: &mut [f64]) {
-        for value in values {
-            let s = scaled(*value, SQRT_5, self.length);
-            *value = (1.0 + s + s * s / 3.0) * (-s).exp();
-        }
+        map_exp(values, |squared_distance| {
+            let s = scaled(squared_distance, SQRT_5, self.length);
+            (-s, 1.0 + s + s * s / 3.0)
+        });
     }
 
     fn spec(&self) -> Option<String> {

@@ -1,9 +1,12 @@
 //! f(x) = Σ_i β_i Σ_m θ_m k_m(x_i, x) + b for new rows, in batches that touch support rows only.
 
+use rayon::prelude::*;
+
 use super::{Model, SupportSet, TaskModel};
 use crate::data::Rows;
 use crate::error::{DataProblem, Error, Place, Result};
-use crate::gram::CrossKernels;
+use crate::gram::{CrossKernels, CrossPiece};
+use crate::grid::Grid;
 use crate::kernel::Base;
 
 /// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
@@ -38,8 +41,8 @@ impl<'a> From<Rows<'a>> for Input<'a> {
     }
 }
 
-/// New rows handled at a time: their blocks stay in the caches.
-const BATCH: usize = 256;
+/// New rows handled at a time, each batch by one thread.
+const BATCH: usize = 128;
 
 impl Model {
     /// The task's number.
@@ -87,25 +90,10 @@ impl Model {
     /// # Errors
     /// When the rows do not fit the model, or the tasks are not on one sample set.
     pub fn decisions<'a>(&self, input: impl Into<Input<'a>>) -> Result<Vec<Vec<f64>>> {
-        let all: Vec<(usize, &[f64])> = (0..self.tasks.len())
-            .map(|task| (task, self.theta.row(task)))
+        let weights: Vec<&[f64]> = (0..self.tasks.len())
+            .map(|task| self.theta.row(task))
             .collect();
-        let input = input.into();
-        let mut decisions = vec![Vec::new(); all.len()];
-        for set in 0..self.sets.len() {
-            let chosen: Vec<(usize, &[f64])> = all
-                .iter()
-                .copied()
-                .filter(|(task, _)| self.tasks[*task].set == set)
-                .collect();
-            if chosen.is_empty() {
-                continue;
-            }
-            for ((task, _), values) in chosen.iter().zip(self.decide(&chosen, input)?) {
-                decisions[*task] = values;
-            }
-        }
-        Ok(decisions)
+        self.decide_all(&weights, input.into())
     }
 
     /// Labels (±1) or values of one task.
@@ -130,12 +118,30 @@ impl Model {
             return Err(self.unknown("a task never seen"));
         };
         let input = input.into();
+        let weights = vec![common.row(0); self.tasks.len()];
         let mut mean = vec![0.0; input.count];
-        for task in 0..self.tasks.len() {
-            let decisions = self.decide(&[(task, common.row(0))], input)?;
-            crate::linalg::axpy(1.0 / self.tasks.len() as f64, &decisions[0], &mut mean);
+        for decisions in self.decide_all(&weights, input)? {
+            crate::linalg::axpy(1.0 / self.tasks.len() as f64, &decisions, &mut mean);
         }
         Ok(mean)
+    }
+
+    /// Decision values of all tasks, each with the kernel weights given.
+    fn decide_all(&self, weights: &[&[f64]], input: Input<'_>) -> Result<Vec<Vec<f64>>> {
+        let mut decisions = vec![Vec::new(); self.tasks.len()];
+        for set in 0..self.sets.len() {
+            let chosen: Vec<(usize, &[f64])> = (0..self.tasks.len())
+                .filter(|&task| self.tasks[task].set == set)
+                .map(|task| (task, weights[task]))
+                .collect();
+            if chosen.is_empty() {
+                continue;
+            }
+            for ((task, _), values) in chosen.iter().zip(self.decide(&chosen, input)?) {
+                decisions[*task] = values;
+            }
+        }
+        Ok(decisions)
     }
 
     /// Decision values of tasks that share a support set, each with the kernel weights given.
@@ -165,43 +171,49 @@ impl Model {
         let wanted: Vec<usize> = (0..self.kernels.len())
             .filter(|&kernel| tasks.iter().any(|(_, weights)| weights[kernel] != 0.0))
             .collect();
-        let cross = CrossKernels::new(&self.kernels, &set.columns, self.normalize)?;
-        let mut decisions = vec![vec![0.0; input.count]; tasks.len()];
-        let mut own = vec![vec![0.0; input.count]; tasks.len()];
-        let mut add = |kernel: usize, from: usize, block: &[f64], diagonal: &[f64]| {
-            for (number, (_, weights)) in tasks.iter().enumerate() {
-                if weights[kernel] == 0.0 {
-                    continue;
+        let cross = CrossKernels::new(
+            &self.kernels,
+            &wanted,
+            &set.columns,
+            support,
+            self.normalize,
+        )?;
+        let given: Vec<usize> = wanted
+            .into_iter()
+            .filter(|&kernel| self.kernels[kernel].kernel.base() == Base::Given)
+            .collect();
+        let starts: Vec<usize> = (0..input.count).step_by(BATCH).collect();
+        let batches: Vec<Result<Sums>> = starts
+            .into_par_iter()
+            .map(|from| {
+                let until = (from + BATCH).min(input.count);
+                let mut sums = Sums::new(tasks.len(), until - from);
+                if let Some(rows) = input.rows {
+                    cross.pieces(rows.slice(from, until), |piece| {
+                        sums.add(piece, tasks, &coefficients);
+                    });
                 }
-                for (i, &value) in diagonal.iter().enumerate() {
-                    let sum = match kept.len() {
-                        0 => 0.0,
-                        m => crate::grid::dot(&block[i * m..(i + 1) * m], &coefficients[number]),
+                for &kernel in &given {
+                    let (values, own) =
+                        self.given_block(kernel, set, &kept, &input, from, until)?;
+                    let piece = CrossPiece {
+                        kernel,
+                        first: 0,
+                        values: &values,
+                        own: &own,
                     };
-                    decisions[number][from + i] += weights[kernel] * sum;
-                    own[number][from + i] += weights[kernel] * value;
+                    sums.add(piece, tasks, &coefficients);
                 }
-            }
-        };
-        for from in (0..input.count).step_by(BATCH) {
-            let until = (from + BATCH).min(input.count);
-            if let Some(rows) = input.rows {
-                cross.blocks(
-                    &wanted,
-                    rows.slice(from, until),
-                    support,
-                    |kernel, block, diagonal| {
-                        add(kernel, from, block, diagonal);
-                    },
-                );
-            }
-            for &kernel in wanted
-                .iter()
-                .filter(|&&kernel| self.kernels[kernel].kernel.base() == Base::Given)
-            {
-                let (block, diagonal) =
-                    self.given_block(kernel, set, &kept, &input, from, until)?;
-                add(kernel, from, &block, &diagonal);
+                Ok(sums)
+            })
+            .collect();
+        let mut decisions = vec![Vec::with_capacity(input.count); tasks.len()];
+        let mut own = decisions.clone();
+        for batch in batches {
+            let batch = batch?;
+            for number in 0..tasks.len() {
+                decisions[number].extend_from_slice(batch.decisions.row(number));
+                own[number].extend_from_slice(batch.own.row(number));
             }
         }
         for ((values, own), (task, _)) in decisions.iter_mut().zip(&own).zip(tasks) {
@@ -367,6 +379,38 @@ impl Model {
             })
             .collect();
         Ok((block, diagonal))
+    }
+}
+
+/// Σ_m θ_m Σ_i β_i k_m(x_i, x) and Σ_m θ_m k_m(x, x) for tasks × rows of a batch.
+struct Sums {
+    decisions: Grid,
+    own: Grid,
+}
+
+impl Sums {
+    fn new(tasks: usize, rows: usize) -> Self {
+        Self {
+            decisions: Grid::zeros(tasks, rows),
+            own: Grid::zeros(tasks, rows),
+        }
+    }
+
+    /// One kernel's share for some rows.
+    fn add(&mut self, piece: CrossPiece<'_>, tasks: &[(usize, &[f64])], beta: &[Vec<f64>]) {
+        for (number, (_, weights)) in tasks.iter().enumerate() {
+            let weight = weights[piece.kernel];
+            if weight == 0.0 {
+                continue;
+            }
+            let beta = &beta[number];
+            for (i, &own) in piece.own.iter().enumerate() {
+                let values = &piece.values[i * beta.len()..(i + 1) * beta.len()];
+                self.decisions[(number, piece.first + i)] +=
+                    weight * crate::grid::dot(values, beta);
+                self.own[(number, piece.first + i)] += weight * own;
+            }
+        }
     }
 }
 

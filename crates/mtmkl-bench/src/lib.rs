@@ -1,0 +1,62 @@
+//! What the benchmarks share: problems of any size that are the same everywhere.
+
+use mtmkl::kernel::{Columns, Gaussian, KernelView};
+use mtmkl::machine::MachineSpec;
+use mtmkl::random::Random;
+use mtmkl::sharing::SharingSpec;
+use mtmkl::{Error, Problem, ProblemSpec, Samples, Targets, Task};
+
+/// `count` × `columns` values, roughly normal (sums of uniforms).
+pub fn table(count: usize, columns: usize, seed: u64) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    (0..count * columns)
+        .map(|_| (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0)
+        .collect()
+}
+
+/// Gaussians with M widths around √d, on all columns or (`single`) on one column each.
+///
+/// # Errors
+/// None for a positive number of columns.
+pub fn gaussians(m: usize, columns: usize, single: bool) -> Result<Vec<KernelView>, Error> {
+    (0..m)
+        .map(|number| {
+            let width = if single { 1.0 } else { columns as f64 };
+            let gamma = 4.0_f64.powf(4.0 * number as f64 / m as f64 - 2.0) / width;
+            let view = KernelView::new(format!("gaussian {number}"), Gaussian::from_gamma(gamma)?);
+            Ok(if single {
+                view.on(Columns::Indices(vec![number % columns]))
+            } else {
+                view
+            })
+        })
+        .collect()
+}
+
+/// SVCs on one table: task t is to tell the sign of column t.
+///
+/// # Errors
+/// When the sizes do not fit each other.
+pub fn problem(
+    count: usize,
+    columns: usize,
+    tasks: usize,
+    kernels: Vec<KernelView>,
+) -> Result<Problem, Error> {
+    let values = table(count, columns, 1);
+    let tasks = (0..tasks)
+        .map(|task| {
+            let labels = values
+                .chunks_exact(columns)
+                .map(|row| if row[task] > 0.0 { 1.0 } else { -1.0 })
+                .collect();
+            Task::new(format!("column {task}"), Targets::Labels(labels))
+        })
+        .collect();
+    let sharing = SharingSpec::Common {
+        p: 2.0,
+        radius: 1.0,
+    };
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), sharing);
+    Problem::new(spec, vec![Samples::new(values, count, columns)?], tasks)
+}
