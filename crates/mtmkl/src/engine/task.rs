@@ -298,7 +298,7 @@ impl State {
         let curvature = effort.curvature.then(|| {
             let free = free_set::free_variables(&qp, &self.beta, product.len());
             self.kept = known
-                .filter(|(_, at)| distance(at, theta) <= NEAR)
+                .filter(|(_, at)| bends_alike(&free, grams, distance(at, theta)))
                 .and_then(|kept| follow(kept, &free, grams))
                 .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
             self.curvature_box(dual, grams)
@@ -498,21 +498,32 @@ fn follow(
     .then_some((set, at))
 }
 
+/// What a direct step with a factorisation at hand takes, and what the factorisation takes, in nanoseconds, about: reading rows of
+/// all kernels, triangular solves, |F|³/3 at thirty a nanosecond.
+fn costs(free: &[usize], grams: TaskGrams<'_>) -> (f64, f64) {
+    let size = free.len() as f64;
+    let rows = 0.6 * size * (grams.count() * grams.grams.kernels()) as f64;
+    (rows + 6.0 * size * size, 0.5 * rows + 0.012 * size.powi(3))
+}
+
 /// Whether steps with K_FF of an earlier θ, each of which leaves this share of the gap, reach `wanted` of it for less than a new
 /// factorisation takes.
 fn serves(free: &[usize], grams: TaskGrams<'_>, share: f64, wanted: f64) -> bool {
-    // In nanoseconds, about: reading rows of all kernels, triangular solves, |F|³/3 at thirty a nanosecond.
-    let size = free.len() as f64;
-    let rows = 0.6 * size * (grams.count() * grams.grams.kernels()) as f64;
-    let step = rows + 6.0 * size * size;
-    let factor = 0.5 * rows + 0.012 * size.powi(3);
+    let (step, factorisation) = costs(free, grams);
     let steps = if share < 1.0 {
         (wanted.ln() / share.ln()).max(1.0)
     } else {
         f64::INFINITY
     };
     // The new factorisation takes a step too.
-    (steps - 1.0) * step <= factor
+    (steps - 1.0) * step <= factorisation
+}
+
+/// Whether the curvature may come from K_FF of an earlier θ: near enough, and the right one would cost more than the pass that the
+/// right curvature may save.
+fn bends_alike(free: &[usize], grams: TaskGrams<'_>, distance: f64) -> bool {
+    let (step, factorisation) = costs(free, grams);
+    distance == 0.0 || distance <= NEAR && factorisation > 0.5 * step
 }
 
 /// Σ_m |there_m − here_m| / Σ_m |here_m|
