@@ -344,6 +344,14 @@ pub struct FitArgs {
         help_heading = "Solver"
     )]
     pub seed: u64,
+    /// How kernel values are kept: double, or single for faster fits, with gaps down to about 1e-6
+    #[arg(
+        long,
+        default_value = "double",
+        value_name = "NAME",
+        help_heading = "Solver"
+    )]
+    pub precision: String,
     /// GiB that kernel matrices may take
     #[arg(
         long,

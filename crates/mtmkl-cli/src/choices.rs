@@ -6,7 +6,7 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::{MachineSpec, registered_machines};
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec, registered_sharings};
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Definiteness, ProblemSpec};
+use mtmkl::{Definiteness, Precision, ProblemSpec};
 
 use crate::args::FitArgs;
 use crate::words::nearest;
@@ -220,6 +220,18 @@ pub fn solver(args: &FitArgs) -> Result<SolverSpec> {
     }
 }
 
+/// How precisely Gram matrices are kept.
+///
+/// # Errors
+/// When there is no precision of that name.
+pub fn precision(args: &FitArgs) -> Result<Precision> {
+    match args.precision.as_str() {
+        "double" => Ok(Precision::Double),
+        "single" => Ok(Precision::Single),
+        other => Err(unknown("precision", other, &["double", "single"])),
+    }
+}
+
 /// All of it.
 ///
 /// # Errors
@@ -228,6 +240,7 @@ pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
     let mut spec = ProblemSpec::new(kernels(args)?, machine(args)?, sharing(args, tasks)?);
     spec.solver = solver(args)?;
     spec.normalize = args.normalize;
+    spec.precision = precision(args)?;
     spec.definiteness = if args.allow_indefinite {
         Definiteness::AllowIndefinite
     } else {
