@@ -19,6 +19,17 @@ Examples:
 
 Exit codes: 0 converged, 1 not converged (the best model is still written), 2 error.";
 
+/// What a new user may want to choose first.
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  mtmkl tune iris.csv --target species --scale standard -o iris.mtmkl
+  mtmkl tune sites.csv --target fault --task site --grid C=1/9,1/3,1,3,9 --grid q=1,1.5,2 --grid sharing=pscs,common --picture grid.svg
+  mtmkl tune data.csv --target y --kernel-set linear --kernel-set 'linear;rbf:sigma=1|2|4' --validation-fraction 0.3 --repeats 5
+
+Each finished fit is kept in the journal at once: after Ctrl-C or worse, the same command with --resume goes on from there.
+Columns are scaled (--scale) by all rows that the settings are chosen on, since all folds share one set of kernel matrices.
+Exit codes: 0 converged, 1 not converged or interrupted, 2 error.";
+
 /// Multi-task multiple kernel learning: which kernels matter for which task, what the tasks share, and a proof of how good the
 /// answer is.
 #[derive(Debug, Parser)]
@@ -42,6 +53,9 @@ pub enum Command {
     /// Learn kernel weights and machines from a table, and save them as a model
     #[command(allow_negative_numbers = true, after_help = FIT_EXAMPLES)]
     Fit(Box<FitArgs>),
+    /// Choose settings by cross-validation or on a validation split, then fit with them
+    #[command(allow_negative_numbers = true, after_help = TUNE_EXAMPLES)]
+    Tune(Box<TuneArgs>),
     /// Predict for new rows
     Predict(PredictArgs),
     /// Score a model on rows with known targets
@@ -399,6 +413,75 @@ pub struct FitArgs {
     pub print_config: bool,
 }
 
+/// Arguments of `tune`: those of `fit`, and what to try.
+#[derive(Debug, Clone, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TuneArgs {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[allow(missing_docs)]
+    pub fit: FitArgs,
+
+    /// Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: C, lambda, nu, epsilon, p, q,
+    /// radius, beta, upper, sharing (default: C, lambda or nu over a wide range). What is not in the grid is as for fit
+    #[arg(long, value_name = "NAME=VALUES", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grid: Vec<String>,
+    /// A set of kernels to try in place of --kernel, SPEC;SPEC;… (repeatable)
+    #[arg(long, value_name = "SPECS", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernel_set: Vec<String>,
+    /// How many folds; each keeps the mix of tasks and classes
+    #[arg(
+        long,
+        default_value_t = 5,
+        value_name = "COUNT",
+        help_heading = "Choice"
+    )]
+    pub folds: usize,
+    /// Keep this share of the rows aside in place of folds
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "folds",
+        help_heading = "Choice"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_fraction: Option<f64>,
+    /// Make folds, or the validation split, so many times anew
+    #[arg(
+        long,
+        default_value_t = 1,
+        value_name = "COUNT",
+        help_heading = "Choice"
+    )]
+    pub repeats: usize,
+    /// A column whose equal rows stay together, e.g. the patient; it is not learned from
+    #[arg(long, value_name = "COLUMN", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
+    #[arg(long, value_name = "NAME", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// The target value of inliers, for svdd and ocsvm
+    #[arg(long, value_name = "VALUE", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlier: Option<String>,
+    /// Where finished fits are kept (default: mtmkl-tune.journal, removed at the end)
+    #[arg(long, value_name = "FILE", help_heading = "Choice")]
+    #[serde(skip)]
+    pub journal: Option<PathBuf>,
+    /// Go on with the journal of a run that was interrupted
+    #[arg(long, help_heading = "Choice")]
+    #[serde(skip)]
+    pub resume: bool,
+    /// Draw the scores over the grid, as SVG
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<PathBuf>,
+}
+
 /// Arguments of `predict`.
 #[derive(Debug, Clone, Args)]
 pub struct PredictArgs {
@@ -447,6 +530,9 @@ pub struct EvaluateArgs {
     /// The target value of inliers, for one-class models
     #[arg(long, value_name = "VALUE", default_value = "1")]
     pub inlier: String,
+    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
     /// The column with the targets, where it is not called as in training
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,

@@ -10,6 +10,7 @@ pub mod config;
 pub mod dataset;
 pub mod frame;
 pub mod input;
+pub mod journal;
 pub mod output;
 pub mod predictor;
 pub mod progress;
@@ -58,6 +59,7 @@ fn dispatch(arguments: &[OsString]) -> u8 {
     let result = match &cli.command {
         Command::Demo(args) => commands::demo::run(args),
         Command::Fit(args) => commands::fit::run(args),
+        Command::Tune(args) => commands::tune::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),

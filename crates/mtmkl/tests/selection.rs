@@ -330,7 +330,7 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
     let grid = Grid::new(&MachineSpec::svc(1.0), &sharings, 2, &axes).unwrap();
     let sets = vec![vec![0, 1, 2, 3], vec![3, 1]];
     let folds = folds();
-    let search = Search::new(&problem, &prepared, &sets, &grid, &folds).unwrap();
+    let search = Search::new(&problem, &sets, &grid, &folds).unwrap();
     let mut fits = 0;
     for chain in grid.chains(folds.len()) {
         let tell = |trial: mtmkl::select::Trial<'_>| {
@@ -394,7 +394,7 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
             }
             ControlFlow::Continue(())
         };
-        search.follow(&chain, &limits(), 1, |_| true, tell).unwrap();
+        search.follow(&prepared, &chain, &limits(), 1, |_| true, tell).unwrap();
     }
     assert_eq!(fits, 3 * grid.cells().len());
 }
@@ -482,11 +482,12 @@ fn the_number_of_threads_changes_nothing() {
                 ..Run::default()
             })
             .unwrap();
-        let search = Search::new(&problem, &prepared, &sets, &grid, &folds).unwrap();
+        let search = Search::new(&problem, &sets, &grid, &folds).unwrap();
         let chains = grid.chains(folds.len());
         let found = Mutex::new(BTreeMap::new());
         in_parallel(chains.len(), threads, |chain, inner| {
             search.follow(
+                &prepared,
                 &chains[chain],
                 &limits(),
                 inner,
@@ -514,7 +515,6 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn what_cannot_be_fitted_is_refused_before_any_fit() {
     let (problem, _) = problem();
-    let prepared = problem.prepare(&Run::default()).unwrap();
     let sets = vec![vec![0, 1, 2, 3], vec![]];
     let axis = |parameter, values: &[f64]| Axis {
         parameter,
@@ -527,7 +527,7 @@ fn what_cannot_be_fitted_is_refused_before_any_fit() {
     };
     let refused = |kernel_sets: usize, axes: &[Axis], folds: &[Fold]| {
         let grid = Grid::new(&MachineSpec::svc(1.0), &[pscs.clone()], kernel_sets, axes).unwrap();
-        Search::new(&problem, &prepared, &sets, &grid, folds)
+        Search::new(&problem, &sets, &grid, folds)
             .map(|_| ())
             .unwrap_err()
             .to_string()

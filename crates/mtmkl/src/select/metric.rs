@@ -1,10 +1,7 @@
 //! How good predictions are, as one number.
 
-use serde::{Deserialize, Serialize};
-
 /// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Metric {
     /// The share of rows that are right.
@@ -38,16 +35,18 @@ impl Metric {
         match self {
             Self::Accuracy => "accuracy",
             Self::BalancedAccuracy => "balanced-accuracy",
-            Self::F1 => "f1",
-            Self::Auc => "auc",
-            Self::Rmse => "rmse",
-            Self::R2 => "r2",
+            Self::F1 => "F1",
+            Self::Auc => "AUC",
+            Self::Rmse => "RMSE",
+            Self::R2 => "R2",
         }
     }
 
-    /// The metric of this name.
+    /// The metric of this name, written in small or capital letters.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|metric| metric.name().eq_ignore_ascii_case(name))
     }
 
     /// Whether it is about numbers, not classes.

@@ -66,10 +66,9 @@ pub struct Trial<'a> {
     pub seconds: f64,
 }
 
-/// A problem on all its rows with its Gram matrices, the cells and the folds to fit.
+/// A problem on all its rows, the cells and the folds to fit.
 #[derive(Debug)]
 pub struct Search<'a> {
-    base: &'a Prepared<'a>,
     spec: &'a ProblemSpec,
     samples: &'a [Samples],
     tasks: &'a [Task],
@@ -79,20 +78,18 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// `base` holds the Gram matrices of `problem`, whose kernels are all that any cell uses; `kernel_sets` are positions among
-    /// them. Everything that can be refused is refused here, before any fit.
+    /// The kernels of `problem` are all that any cell uses; `kernel_sets` are positions among them. Everything that can be refused
+    /// is refused here, before any kernel is computed.
     ///
     /// # Errors
     /// When a cell does not go with the tasks of a fold.
     pub fn new(
         problem: &'a Problem,
-        base: &'a Prepared<'a>,
         kernel_sets: &'a [Vec<usize>],
         grid: &'a Grid,
         folds: &'a [Fold],
     ) -> Result<Self> {
         let search = Self {
-            base,
             spec: problem.spec(),
             samples: problem.samples(),
             tasks: problem.tasks(),
@@ -168,13 +165,14 @@ impl<'a> Search<'a> {
         Problem::new(spec, self.samples.to_vec(), self.tasks_on(fold))
     }
 
-    /// Fits the cells of a chain for which `wanted` holds, one after the other on this thread and up to `threads` of its own, and
-    /// tells of each. A fit that is stopped is not told of.
+    /// Fits the cells of a chain for which `wanted` holds, one after the other, each with up to `threads` threads, and tells of
+    /// each. `base` has the Gram matrices of the problem. A fit that is stopped is not told of.
     ///
     /// # Errors
     /// As [`Prepared::fit`].
     pub fn follow(
         &self,
+        base: &Prepared<'_>,
         chain: &Chain,
         limits: &Limits,
         threads: usize,
@@ -194,7 +192,7 @@ impl<'a> Search<'a> {
         let first = &self.grid.cells()[first];
         let problem = self.problem(first, fold)?;
         let prepared = problem.prepare_from(
-            self.base,
+            base,
             &self.kernel_sets[first.kernels],
             &limits.run(threads),
         )?;
