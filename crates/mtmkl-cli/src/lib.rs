@@ -8,6 +8,7 @@ pub mod choices;
 pub mod commands;
 pub mod config;
 pub mod dataset;
+pub mod experiments;
 pub mod frame;
 pub mod input;
 pub mod journal;
@@ -64,6 +65,7 @@ fn dispatch(arguments: &[OsString]) -> u8 {
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "mtmkl", &mut text);

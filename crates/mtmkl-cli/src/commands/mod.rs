@@ -6,6 +6,7 @@ pub mod fit;
 pub mod inspect;
 pub mod predict;
 pub mod report;
+pub mod reproduce;
 pub mod tune;
 
 /// How a command ended: the program's exit code.
