@@ -620,6 +620,9 @@ pub struct ReproduceArgs {
     /// The certified relative gap of each fit
     #[arg(long, default_value_t = 1e-4, value_name = "NUMBER")]
     pub tol: f64,
+    /// At most this many passes in each fit; a fit that needs more is kept as it is, and counted
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    pub max_passes: usize,
     /// Threads, 0 for one per core; the results do not depend on it
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     pub threads: usize,

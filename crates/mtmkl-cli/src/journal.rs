@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 /// A fingerprint of data and settings: FNV-1a, 64 bits. It tells runs apart, it is no seal.
@@ -65,8 +65,7 @@ impl Journal {
         let place = path.display();
         if path.exists() && !resume {
             bail!(
-                "{place} holds the results of a run that did not end; --resume goes on with it, --journal FILE writes another, or \
-                 remove it to begin anew"
+                "{place} holds results of an earlier run; --resume goes on with it, or remove it to begin anew"
             );
         }
         let mut file = OpenOptions::new()
@@ -76,9 +75,7 @@ impl Journal {
             .open(path)
             .with_context(|| format!("cannot write the journal {place}"))?;
         if file.try_lock().is_err() {
-            bail!(
-                "{place} is in use by another run; wait for it, or give this one another --journal"
-            );
+            bail!("{place} is in use by another run; wait for it, or give this one another place");
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text)
@@ -99,11 +96,12 @@ impl Journal {
             .split_inclusive(|&byte| byte == b'\n')
             .enumerate()
         {
-            let value: Value = serde_json::from_slice(line).map_err(|_| {
-                anyhow::anyhow!(
+            let value: Value = serde_json::from_slice(line).map_err(|_| match number {
+                0 => anyhow!("{place} is no journal; give another file"),
+                _ => anyhow!(
                     "{place}, line {}: damaged; remove this line and those after it",
                     number + 1
-                )
+                ),
             })?;
             lines.push(value);
         }
@@ -117,7 +115,7 @@ impl Journal {
         }
         let found = lines.remove(0);
         if found["journal"] != header["journal"] || found["version"] != header["version"] {
-            bail!("{place} is no journal of {work}; give another --journal");
+            bail!("{place} is no journal of {work}; give another file");
         }
         if found["fingerprint"] != header["fingerprint"] {
             bail!(

@@ -150,7 +150,7 @@ pub fn score(
                     Metric::F1 | Metric::Auc => {
                         let labels: Vec<f64> =
                             truth.iter().map(|&class| sign(class == 1)).collect();
-                        metric.of_labels(&labels, &first_decisions(predictions, rows))
+                        metric.of_labels(&labels, &said(predictions, rows, metric))
                     }
                     _ => {
                         let predicted: Vec<usize> = rows
@@ -189,21 +189,24 @@ pub fn score(
                     .iter()
                     .map(|&row| sign(target[row] == inlier))
                     .collect();
-                metric.of_labels(&labels, &first_decisions(predictions, rows))
+                metric.of_labels(&labels, &said(predictions, rows, metric))
             })),
             _ => Ok(by_task(frame, raw, "accepted", |rows| {
                 let inside = vec![1.0; rows.len()];
-                Metric::Accuracy.of_labels(&inside, &first_decisions(predictions, rows))
+                Metric::Accuracy.of_labels(&inside, &said(predictions, rows, metric))
             })),
         },
     }
 }
 
-/// The decision values of rows whose tasks have one each.
-fn first_decisions(predictions: &Predictions, rows: &[usize]) -> Vec<f64> {
-    rows.iter()
-        .map(|&row| predictions.decisions[row][0])
-        .collect()
+/// What a metric of labels looks at, for rows whose tasks have one decision value each: the value where order matters, else the
+/// prediction ±1, which is the machine's word on a value of exactly 0.
+fn said(predictions: &Predictions, rows: &[usize], metric: Metric) -> Vec<f64> {
+    let of = |row: usize| match metric {
+        Metric::Auc => predictions.decisions[row][0],
+        _ => predictions.numbers[row],
+    };
+    rows.iter().map(|&row| of(row)).collect()
 }
 
 fn by_task(

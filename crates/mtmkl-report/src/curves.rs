@@ -45,9 +45,17 @@ impl Curves {
     pub fn svg(&self) -> String {
         let (left, top, bottom) = (56.0, 36.0, HEIGHT - 46.0);
         let finite = |pick: fn(f64, f64) -> f64, from: f64| {
-            self.curves.iter().flat_map(|curve| &curve.values).copied().filter(|v| v.is_finite()).fold(from, pick)
+            self.curves
+                .iter()
+                .flat_map(|curve| &curve.values)
+                .copied()
+                .filter(|v| v.is_finite())
+                .fold(from, pick)
         };
-        let (low, high) = (finite(f64::min, f64::INFINITY), finite(f64::max, f64::NEG_INFINITY));
+        let (low, high) = (
+            finite(f64::min, f64::INFINITY),
+            finite(f64::max, f64::NEG_INFINITY),
+        );
         let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
         let room = 0.05 * (high - low);
         let y = Axis::over(low - room, high + room, 6.0);
@@ -72,7 +80,10 @@ impl Curves {
                 at + 4.0
             );
         }
-        put!(out, "<path d=\"M{left} {bottom}H{RIGHT}\" stroke=\"#57606a\"/>");
+        put!(
+            out,
+            "<path d=\"M{left} {bottom}H{RIGHT}\" stroke=\"#57606a\"/>"
+        );
         for (place, name) in self.places.iter().enumerate() {
             put!(
                 out,
@@ -94,13 +105,29 @@ impl Curves {
         );
         for (number, curve) in self.curves.iter().enumerate() {
             let colour = COLOURS[number % COLOURS.len()];
-            let dash = if curve.foreign { " stroke-dasharray=\"5 4\"" } else { "" };
+            let dash = if curve.foreign {
+                " stroke-dasharray=\"5 4\""
+            } else {
+                ""
+            };
             let mut path = String::new();
             let mut marks = String::new();
-            for (place, &value) in curve.values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
+            for (place, &value) in curve
+                .values
+                .iter()
+                .enumerate()
+                .filter(|(_, value)| value.is_finite())
+            {
                 let (x, at) = (px(place), py(value));
-                put!(path, "{}{x:.1} {at:.1}", if path.is_empty() { 'M' } else { 'L' });
-                put!(marks, "<circle cx=\"{x:.1}\" cy=\"{at:.1}\" r=\"3\" fill=\"{colour}\"/>");
+                put!(
+                    path,
+                    "{}{x:.1} {at:.1}",
+                    if path.is_empty() { 'M' } else { 'L' }
+                );
+                put!(
+                    marks,
+                    "<circle cx=\"{x:.1}\" cy=\"{at:.1}\" r=\"3\" fill=\"{colour}\"/>"
+                );
                 if let Some(spread) = curve.spreads.get(place).filter(|spread| spread.is_finite()) {
                     // Beside each other, so that bars of several methods can be told apart.
                     let x = x + 3.0 * (number as f64 - 0.5 * self.curves.len() as f64);
@@ -136,11 +163,21 @@ mod tests {
 
     #[test]
     fn a_line_per_method_higher_where_the_figure_is() {
-        let curve = |name: &str, values: &[f64]| Curve { name: name.into(), values: values.to_vec(), ..Curve::default() };
+        let curve = |name: &str, values: &[f64]| Curve {
+            name: name.into(),
+            values: values.to_vec(),
+            ..Curve::default()
+        };
         let svg = Curves {
             title: "a & b".into(),
             places: vec!["2 %".into(), "5 %".into()],
-            curves: vec![curve("one", &[50.0, 60.0]), Curve { foreign: true, ..curve("two", &[f64::NAN, 55.0]) }],
+            curves: vec![
+                curve("one", &[50.0, 60.0]),
+                Curve {
+                    foreign: true,
+                    ..curve("two", &[f64::NAN, 55.0])
+                },
+            ],
             ..Curves::default()
         }
         .svg();

@@ -38,14 +38,22 @@ impl HeatMap {
     /// The picture as an SVG file of its own.
     pub fn svg(&self) -> String {
         let widest = |names: &[String]| names.iter().map(|name| name.chars().count()).max();
-        let left = 24.0 + LETTER * widest(&self.rows).unwrap_or(0).max(self.up.chars().count()) as f64;
+        let left =
+            24.0 + LETTER * widest(&self.rows).unwrap_or(0).max(self.up.chars().count()) as f64;
         let column = COLUMN.max(12.0 + LETTER * widest(&self.columns).unwrap_or(0) as f64);
         let top = 64.0;
         let drawn = left + column * self.columns.len() as f64 + 16.0;
         let letters = self.title.chars().count().max(self.note.chars().count()) as f64;
         let width = drawn.max(24.0 + LETTER * letters);
-        let height = top + ROW * self.rows.len() as f64 + if self.note.is_empty() { 16.0 } else { 36.0 };
-        let finite = || self.values.iter().flatten().copied().filter(|v| v.is_finite());
+        let height =
+            top + ROW * self.rows.len() as f64 + if self.note.is_empty() { 16.0 } else { 36.0 };
+        let finite = || {
+            self.values
+                .iter()
+                .flatten()
+                .copied()
+                .filter(|v| v.is_finite())
+        };
         let low = finite().fold(f64::INFINITY, f64::min);
         let high = finite().fold(f64::NEG_INFINITY, f64::max);
         let mut out = format!(
@@ -82,7 +90,12 @@ impl HeatMap {
                 esc(name)
             );
             for number in 0..self.columns.len() {
-                let value = self.values.get(row).and_then(|row| row.get(number)).copied().unwrap_or(f64::NAN);
+                let value = self
+                    .values
+                    .get(row)
+                    .and_then(|row| row.get(number))
+                    .copied()
+                    .unwrap_or(f64::NAN);
                 let x = left + column * number as f64;
                 if !value.is_finite() {
                     put!(
@@ -93,9 +106,21 @@ impl HeatMap {
                     );
                     continue;
                 }
-                let share = if high > low { (value - low) / (high - low) } else { 1.0 };
-                let share = if self.higher_is_better { share } else { 1.0 - share };
-                let star = if self.marked.contains(&(row, number)) { "*" } else { "" };
+                let share = if high > low {
+                    (value - low) / (high - low)
+                } else {
+                    1.0
+                };
+                let share = if self.higher_is_better {
+                    share
+                } else {
+                    1.0 - share
+                };
+                let star = if self.marked.contains(&(row, number)) {
+                    "*"
+                } else {
+                    ""
+                };
                 let chosen = self.best == Some((row, number));
                 put!(
                     out,
@@ -107,7 +132,11 @@ impl HeatMap {
                     ROW - 2.0,
                     // The difference between good and best is what one looks for.
                     0.04 + 0.86 * share.powi(2),
-                    if chosen { " stroke=\"#bc4c00\" stroke-width=\"2.5\"" } else { "" },
+                    if chosen {
+                        " stroke=\"#bc4c00\" stroke-width=\"2.5\""
+                    } else {
+                        ""
+                    },
                     x + 0.5 * column,
                     y + 17.0,
                     if share > 0.75 { " fill=\"#fff\"" } else { "" },
@@ -158,7 +187,11 @@ mod tests {
             before[at..].split('"').next().unwrap().parse().unwrap()
         };
         assert!(opacity(&svg, ">0.7500") > opacity(&svg, ">0.5000"));
-        let less = HeatMap { higher_is_better: false, ..map }.svg();
+        let less = HeatMap {
+            higher_is_better: false,
+            ..map
+        }
+        .svg();
         assert!(opacity(&less, ">0.2500") > opacity(&less, ">0.5000"));
     }
 }

@@ -394,7 +394,9 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
             }
             ControlFlow::Continue(())
         };
-        search.follow(&prepared, &chain, &limits(), 1, |_| true, tell).unwrap();
+        search
+            .follow(&prepared, &chain, &limits(), 1, |_| true, tell)
+            .unwrap();
     }
     assert_eq!(fits, 3 * grid.cells().len());
 }

@@ -169,7 +169,13 @@ fn described(
         ("p".to_string(), P.to_string()),
         ("q (PSCS, group)".to_string(), list(&q())),
         ("β/T (Tang)".to_string(), list(&TANG)),
-        ("tolerance".to_string(), args.tol.to_string()),
+        (
+            "accuracy of each fit".to_string(),
+            format!(
+                "certified relative gap {}, at most {} passes",
+                args.tol, args.max_passes
+            ),
+        ),
     ];
     for experiment in experiments {
         lines.push((
@@ -204,8 +210,8 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
     fingerprint
         .bytes(
             format!(
-                "{:?} {kernels:?} {} {}",
-                settings.scale, settings.seed, args.tol
+                "{:?} {kernels:?} {} {} {}",
+                settings.scale, settings.seed, args.tol, args.max_passes
             )
             .as_bytes(),
         )
@@ -303,7 +309,7 @@ fn work(
 ) -> Result<BTreeMap<Key, Unit>> {
     let limits = Limits {
         tolerance: args.tol,
-        max_passes: Run::default().max_passes,
+        max_passes: args.max_passes,
         time_limit: None,
         seed: args.seed,
         stop: stop.clone(),
@@ -326,6 +332,7 @@ fn work(
             stop: stop.clone(),
             ..Run::default()
         })?;
+        let search = experiment.search()?;
         let found = Mutex::new(&mut known);
         in_parallel(
             chains.len(),
@@ -334,7 +341,8 @@ fn work(
                 if stop.is_requested() {
                     return Ok(());
                 }
-                let Some(unit) = experiment.follow(&prepared, &chains[number], &limits, threads)?
+                let Some(unit) =
+                    experiment.follow(&search, &prepared, &chains[number], &limits, threads)?
                 else {
                     return Ok(());
                 };

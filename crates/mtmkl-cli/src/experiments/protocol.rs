@@ -165,8 +165,8 @@ pub struct Unit {
     pub test: f64,
     /// How many fits were made.
     pub fits: usize,
-    /// How many of them did not reach the tolerance.
-    pub not_converged: usize,
+    /// Those that did not reach the tolerance: the cell, how it ended, the gap.
+    pub not_converged: Vec<String>,
     /// Passes of all fits together.
     pub passes: usize,
     /// Seconds of all fits together.
@@ -281,7 +281,11 @@ impl Experiment {
         Ok(experiment)
     }
 
-    fn search(&self) -> Result<Search<'_>> {
+    /// The search over all its draws, everything checked.
+    ///
+    /// # Errors
+    /// When a cell does not go with a draw.
+    pub fn search(&self) -> Result<Search<'_>> {
         Ok(Search::new(
             &self.problem,
             &self.kernel_sets,
@@ -313,6 +317,7 @@ impl Experiment {
     /// When a fit breaks down.
     pub fn follow(
         &self,
+        search: &Search<'_>,
         prepared: &Prepared<'_>,
         chain: &Chain,
         limits: &Limits,
@@ -331,13 +336,13 @@ impl Experiment {
             validation: f64::NAN,
             test: f64::NAN,
             fits: 0,
-            not_converged: 0,
+            not_converged: Vec::new(),
             passes: 0,
             seconds: 0.0,
             longest: 0.0,
         };
         let mut best: Option<usize> = None;
-        self.search()?.follow(
+        search.follow(
             prepared,
             chain,
             limits,
@@ -349,14 +354,23 @@ impl Experiment {
                 unit.passes += outcome.trace.len();
                 unit.seconds += trial.seconds;
                 unit.longest = unit.longest.max(trial.seconds);
-                unit.not_converged += usize::from(!outcome.status.is_converged());
+                let cell = &self.grid.cells()[trial.cell];
+                if !outcome.status.is_converged() {
+                    let named = chosen(cell).map_or(String::new(), |value| format!(", {value}"));
+                    unit.not_converged.push(format!(
+                        "C {}{named}: {}, gap {:.1e}, {} passes",
+                        Parameter::C.of(cell).unwrap_or(f64::NAN),
+                        outcome.status.name(),
+                        outcome.gap,
+                        outcome.trace.len()
+                    ));
+                }
                 let validation = self.accuracy(&self.folds[chain.fold].held, &trial.decisions);
                 // Of equal ones the first in the grid, which is not always the first in the chain.
                 let better = Metric::Accuracy.is_better(validation, unit.validation)
                     || (validation == unit.validation && best.is_none_or(|best| trial.cell < best));
                 if better {
                     let tests = &self.tests[chain.fold];
-                    let cell = &self.grid.cells()[trial.cell];
                     best = Some(trial.cell);
                     unit.validation = validation;
                     unit.test = self.accuracy(tests, &trial.prepared.decisions(trial.model, tests));
@@ -604,17 +618,19 @@ fn draw(
         if !(share > 0.0 && share < 100.0) {
             bail!("--share {share}: expected a number of per cent between 0 and 100");
         }
-        if share / 100.0 * (least as f64) < 0.5 {
+        // Half a row is rounded up to one; with less, a part would have none of a class, or more than its share.
+        let part = |per_cent: f64| per_cent / 100.0 * (least as f64) >= 0.5;
+        if !part(share) || !part(0.5 * (100.0 - share)) {
+            let of = if name.is_empty() {
+                set.title.to_string()
+            } else {
+                format!("task `{name}` of {}", set.title)
+            };
             bail!(
-                "--share {share}: {} per cent of the {least} rows of a class{} is less than half a row, so a task would be left with one \
-                 class; take at least {:.2}",
-                share,
-                if name.is_empty() {
-                    format!(" of {}", set.title)
-                } else {
-                    format!(" of task `{name}` of {}", set.title)
-                },
-                50.0 / least as f64
+                "--share {share}: a class of {of} has {least} rows, too few for {share} per cent of them to learn from and half of the rest each to \
+                 choose and to test; take between {:.2} and {:.2}",
+                50.0 / least as f64,
+                100.0 - 100.0 / least as f64
             );
         }
         let seed = seed_of(seed, &format!("draw {} {name} {share} {run}", set.name));

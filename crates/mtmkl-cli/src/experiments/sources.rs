@@ -431,3 +431,130 @@ fn listed(files: &[PathBuf]) -> String {
         .collect();
     names.join(" + ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        folder
+    }
+
+    /// Both forms of a set hold the same rows.
+    fn same(set: &str, table: &str, original: &[(&str, &[u8])]) {
+        let name = forms(set)[0].files[0];
+        let ours = folder(&[(name, table.as_bytes())]);
+        let theirs = folder(original);
+        let (ours, theirs) = (
+            read(set, ours.path()).unwrap(),
+            read(set, theirs.path()).unwrap(),
+        );
+        assert_eq!(
+            Source {
+                file: String::new(),
+                ..ours
+            },
+            Source {
+                file: String::new(),
+                ..theirs
+            }
+        );
+    }
+
+    #[test]
+    fn tables_and_original_files() {
+        same(
+            "robot",
+            "f1,f2,label\n1.5,2,Move\n-3,4,Turn\n",
+            &[("sensor_readings_4.data", b"1.5,2,Move\r\n-3,4,Turn\r\n")],
+        );
+        same(
+            "letter",
+            "f1,f2,label\n2,8,T\n5,12,I\n",
+            &[("letter-recognition.data", b"T,2,8\nI,5,12\n\n")],
+        );
+        same(
+            "shuttle",
+            "f1,f2,label,split\n50,21,2,train\n55,0,4,test\n",
+            &[("shuttle.trn", b"50 21 2\n"), ("shuttle.tst", b"55 0 4\n")],
+        );
+        same(
+            "usps",
+            "f1,f2,label,split\n-1,0.5,6,train\n1,0,3,test\n",
+            &[
+                ("zip.train", b"6.0000 -1.0000 0.500 \n"),
+                ("zip.test", b"3 1 0\n"),
+            ],
+        );
+        let parts: Vec<(&str, &[u8])> = forms("vehicle")[1]
+            .files
+            .iter()
+            .map(|name| (*name, &b"95 48 van \n"[..]))
+            .collect();
+        same(
+            "vehicle",
+            &format!("f1,f2,label\n{}", "95,48,van\n".repeat(9)),
+            &parts,
+        );
+        same(
+            "mnist",
+            "f1,f2,label\n0,255,7\n3,4,0\n",
+            &[
+                (
+                    "t10k-images-idx3-ubyte",
+                    &[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 255, 3, 4],
+                ),
+                ("t10k-labels-idx1-ubyte", &[0, 0, 8, 1, 0, 0, 0, 2, 7, 0]),
+            ],
+        );
+    }
+
+    #[test]
+    fn pairs_of_letters() {
+        let line = |letter: &str, pixel: u8| {
+            format!(
+                "1\t{letter}\t2\t3\t1\t0\t{}\t\n",
+                vec![pixel.to_string(); 128].join("\t")
+            )
+        };
+        let text = line("e", 1) + &line("a", 0) + &line("z", 1);
+        let folder = folder(&[("letter.data", text.as_bytes())]);
+        let source = read("ocr", folder.path()).unwrap();
+        assert_eq!(source.tasks.unwrap(), ["C-E", "A-G", "A-O"]);
+        assert_eq!(source.labels, ["-1", "1", "1"]);
+        assert_eq!(source.values.iter().sum::<f64>(), 128.0);
+    }
+
+    #[test]
+    fn what_is_not_what_its_name_promises() {
+        let message = |set: &str, files: &[(&str, &[u8])]| {
+            format!("{:#}", read(set, folder(files).path()).unwrap_err())
+        };
+        assert!(message("robot", &[]).contains("sensor_readings_4.data"));
+        assert!(
+            message("robot", &[("sensor_readings_4.data", b"1,2,a\n1,b\n")])
+                .contains("line 2: 1 features, expected 2")
+        );
+        assert!(
+            message("robot", &[("sensor_readings_4.data", b"1,x,a\n")])
+                .contains("`x` is not a number")
+        );
+        assert!(message("robot", &[("sensor_readings_4.data", b"\n")]).contains("no rows"));
+        assert!(
+            message("robot", &[("robot4.csv", b"a,label\n1,x\n")]).contains("no feature columns")
+        );
+        assert!(message("ocr", &[("letter.data", b"1 a 2\n")]).contains("3 cells, expected 134"));
+        assert!(message("landmine", &[("LandmineData.mat", b"MATLAB")]).contains("header"));
+        let images: &[u8] = &[0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 9];
+        let labels: &[u8] = &[0, 0, 8, 1, 0, 0, 0, 2, 7, 0];
+        let wrong = [
+            ("t10k-images-idx3-ubyte", images),
+            ("t10k-labels-idx1-ubyte", labels),
+        ];
+        assert!(message("mnist", &wrong).contains("1 images"));
+    }
+}

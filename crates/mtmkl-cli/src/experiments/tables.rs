@@ -89,7 +89,7 @@ impl Entry {
                 sum.1 + unit.passes,
                 sum.2 + unit.seconds,
                 sum.3.max(unit.longest),
-                sum.4 + unit.not_converged,
+                sum.4 + unit.not_converged.len(),
             )
         })
     }

@@ -191,11 +191,8 @@ impl<'a> Search<'a> {
         let fold = &self.folds[chain.fold];
         let first = &self.grid.cells()[first];
         let problem = self.problem(first, fold)?;
-        let prepared = problem.prepare_from(
-            base,
-            &self.kernel_sets[first.kernels],
-            &limits.run(threads),
-        )?;
+        let prepared =
+            problem.prepare_from(base, &self.kernel_sets[first.kernels], &limits.run(threads))?;
         prepared.install(|| {
             let mut last: Option<Model> = None;
             for number in cells {

@@ -14,6 +14,11 @@ use crate::words::count;
 
 /// Which rows are kept aside in each fold, and what that is in words.
 pub(super) fn splits(args: &TuneArgs, fit: &Fit) -> Result<(Vec<Split>, String)> {
+    if let Some(share) = args.validation_fraction
+        && !(share > 0.0 && share < 1.0)
+    {
+        bail!("--validation-fraction is {share}, expected a number between 0 and 1");
+    }
     if args.repeats == 0 {
         bail!("--repeats is 0, expected at least 1");
     }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::error::DataProblem;
 use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Parameter, Search, Trial, in_parallel};
 use mtmkl::{Problem, Task};
 use serde::{Deserialize, Serialize};
@@ -254,7 +255,17 @@ impl Tune {
             dataset.tasks.clone(),
         )
         .map_err(located)?;
-        let search = Search::new(&problem, &sets, &self.grid, &self.folds).map_err(located)?;
+        let search = Search::new(&problem, &sets, &self.grid, &self.folds).map_err(|error| {
+            match &error {
+                mtmkl::Error::Data {
+                    place,
+                    problem: DataProblem::OneClass { .. },
+                } => anyhow!(
+                    "{place}: in one of the folds all rows to learn from are of one class; take fewer folds, or another --group"
+                ),
+                _ => located(error),
+            }
+        })?;
         let path = args
             .journal
             .clone()

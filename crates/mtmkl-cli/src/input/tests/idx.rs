@@ -55,7 +55,7 @@ fn lengths_that_lie() {
     let large = file(8, &[u32::MAX, u32::MAX, u32::MAX], &[0; 16]);
     assert!(message(&large, 1 << 40).contains("but 16 bytes follow"));
     assert!(
-        message(&file(8, &[6], &[0; 6]), 40).contains("48 B"),
+        message(&file(8, &[6], &[0; 6]), 40).contains("takes 48 bytes"),
         "{}",
         message(&file(8, &[6], &[0; 6]), 40)
     );
