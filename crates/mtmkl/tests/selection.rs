@@ -437,7 +437,7 @@ fn decisions_of_every_machine() {
             let computed = model
                 .decision("t", Rows::new(&rows, held.len(), 2).unwrap())
                 .unwrap();
-            let viewed = prepared.decisions(&model, &[held.clone()]);
+            let viewed = prepared.decisions(&model, std::slice::from_ref(&held));
             for (x, y) in computed.iter().zip(&viewed[0]) {
                 assert!(
                     (x - y).abs() < 1e-9 * (1.0 + x.abs()),
@@ -528,7 +528,13 @@ fn what_cannot_be_fitted_is_refused_before_any_fit() {
         radius: 1.0,
     };
     let refused = |kernel_sets: usize, axes: &[Axis], folds: &[Fold]| {
-        let grid = Grid::new(&MachineSpec::svc(1.0), &[pscs.clone()], kernel_sets, axes).unwrap();
+        let grid = Grid::new(
+            &MachineSpec::svc(1.0),
+            std::slice::from_ref(&pscs),
+            kernel_sets,
+            axes,
+        )
+        .unwrap();
         Search::new(&problem, &sets, &grid, folds)
             .map(|_| ())
             .unwrap_err()

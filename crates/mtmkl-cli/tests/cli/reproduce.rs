@@ -12,10 +12,10 @@ fn vehicles() -> String {
     let mut random = Random::new(21);
     let mut text = String::from("f1,f2,label\n");
     for row in 0..90 {
-        let kind = row % 3;
+        let kind = u8::try_from(row % 3).unwrap();
         let mut near = |middle: f64| middle + 2.0 * (random.uniform() + random.uniform() - 1.0);
         let (a, b) = (near(f64::from(kind)), near(f64::from(kind % 2)));
-        let _ = writeln!(text, "{a},{b},{}", ["bus", "opel", "van"][kind as usize]);
+        let _ = writeln!(text, "{a},{b},{}", ["bus", "opel", "van"][row % 3]);
     }
     text
 }
