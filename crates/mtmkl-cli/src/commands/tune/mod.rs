@@ -309,6 +309,9 @@ impl Tune {
                 chains.len(),
                 args.fit.threads,
                 |number, threads| -> Result<()> {
+                    if stop.is_requested() {
+                        return Ok(());
+                    }
                     let chain = &chains[number];
                     let mut failure = None;
                     let tell = |trial: Trial<'_>| match self.keep(&trial, dataset, &journal) {
