@@ -15,11 +15,11 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    if let Ok(flags) = config::flags(text, Path::new("fuzz.toml"), &[]) {
+    if let Ok(flags) = config::flags("fit", text, Path::new("fuzz.toml"), &[]) {
         let start = ["mtmkl", "fit"].map(OsString::from);
         let _ = Cli::try_parse_from(start.into_iter().chain(flags));
         let given = ["--kernel=linear", "--p", "1"].map(OsString::from);
-        let _ = config::flags(text, Path::new("fuzz.toml"), &given);
+        let _ = config::flags("fit", text, Path::new("fuzz.toml"), &given);
     }
     // A model file keeps what `spec` says and reads it with `parse_kernel`.
     for view in parse_kernels(text).into_iter().flatten() {

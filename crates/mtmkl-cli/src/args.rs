@@ -19,6 +19,17 @@ Examples:
 
 Exit codes: 0 converged, 1 not converged (the best model is still written), 2 error.";
 
+/// What a new user may want to choose first.
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  mtmkl tune iris.csv --target species --scale standard -o iris.mtmkl
+  mtmkl tune sites.csv --target fault --task site --grid C=1/9,1/3,1,3,9 --grid q=1,1.5,2 --grid sharing=pscs,common --picture grid.svg
+  mtmkl tune data.csv --target y --kernel-set linear --kernel-set 'linear;rbf:sigma=1|2|4' --validation-fraction 0.3 --repeats 5
+
+Each finished fit is kept in the journal at once: after Ctrl-C or worse, the same command with --resume goes on from there.
+Columns are scaled (--scale) by all rows that the settings are chosen on, since all folds share one set of kernel matrices.
+Exit codes: 0 converged, 1 not converged or interrupted, 2 error.";
+
 /// Multi-task multiple kernel learning: which kernels matter for which task, what the tasks share, and a proof of how good the
 /// answer is.
 #[derive(Debug, Parser)]
@@ -42,6 +53,9 @@ pub enum Command {
     /// Learn kernel weights and machines from a table, and save them as a model
     #[command(allow_negative_numbers = true, after_help = FIT_EXAMPLES)]
     Fit(Box<FitArgs>),
+    /// Choose settings by cross-validation or on a validation split, then fit with them
+    #[command(allow_negative_numbers = true, after_help = TUNE_EXAMPLES)]
+    Tune(Box<TuneArgs>),
     /// Predict for new rows
     Predict(PredictArgs),
     /// Score a model on rows with known targets
@@ -50,6 +64,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Write a model's report as one HTML page
     Report(ReportArgs),
+    /// Repeat the paper's experiments: Table 1 (Iris), Table 2 (six data sets), Table 3 (two sets of tasks)
+    Reproduce(ReproduceArgs),
     /// Print shell completions
     Completions {
         /// The shell
@@ -407,6 +423,75 @@ pub struct FitArgs {
     pub print_config: bool,
 }
 
+/// Arguments of `tune`: those of `fit`, and what to try.
+#[derive(Debug, Clone, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TuneArgs {
+    #[command(flatten)]
+    #[serde(flatten)]
+    #[allow(missing_docs)]
+    pub fit: FitArgs,
+
+    /// Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: C, lambda, nu, epsilon, p, q,
+    /// radius, beta, upper, sharing (default: C, lambda or nu over a wide range). What is not in the grid is as for fit
+    #[arg(long, value_name = "NAME=VALUES", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grid: Vec<String>,
+    /// A set of kernels to try in place of --kernel, SPEC;SPEC;… (repeatable)
+    #[arg(long, value_name = "SPECS", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernel_set: Vec<String>,
+    /// How many folds; each keeps the mix of tasks and classes
+    #[arg(
+        long,
+        default_value_t = 5,
+        value_name = "COUNT",
+        help_heading = "Choice"
+    )]
+    pub folds: usize,
+    /// Keep this share of the rows aside in place of folds
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "folds",
+        help_heading = "Choice"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_fraction: Option<f64>,
+    /// Make folds, or the validation split, so many times anew
+    #[arg(
+        long,
+        default_value_t = 1,
+        value_name = "COUNT",
+        help_heading = "Choice"
+    )]
+    pub repeats: usize,
+    /// A column whose equal rows stay together, e.g. the patient; it is not learned from
+    #[arg(long, value_name = "COLUMN", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
+    #[arg(long, value_name = "NAME", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// The target value of inliers, for svdd and ocsvm
+    #[arg(long, value_name = "VALUE", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlier: Option<String>,
+    /// Where finished fits are kept (default: mtmkl-tune.journal, removed at the end)
+    #[arg(long, value_name = "FILE", help_heading = "Choice")]
+    #[serde(skip)]
+    pub journal: Option<PathBuf>,
+    /// Go on with the journal of a run that was interrupted
+    #[arg(long, help_heading = "Choice")]
+    #[serde(skip)]
+    pub resume: bool,
+    /// Draw the scores over the grid, as SVG
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<PathBuf>,
+}
+
 /// Arguments of `predict`.
 #[derive(Debug, Clone, Args)]
 pub struct PredictArgs {
@@ -455,6 +540,9 @@ pub struct EvaluateArgs {
     /// The target value of inliers, for one-class models
     #[arg(long, value_name = "VALUE", default_value = "1")]
     pub inlier: String,
+    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
     /// The column with the targets, where it is not called as in training
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
@@ -481,4 +569,87 @@ pub struct ReportArgs {
     /// The page to write
     #[arg(long, short, default_value = "report.html", value_name = "FILE")]
     pub output: PathBuf,
+}
+
+/// The paper's tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PaperTable {
+    /// Kernel weights of the Iris case
+    Table1,
+    /// One-vs-all tasks: robot, vehicle, usps, shuttle, letter, mnist
+    Table2,
+    /// Tasks of their own: ocr, landmine
+    Table3,
+}
+
+impl PaperTable {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Table1 => "table1",
+            Self::Table2 => "table2",
+            Self::Table3 => "table3",
+        }
+    }
+}
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Clone, Args)]
+pub struct ReproduceArgs {
+    /// Which table
+    #[arg(value_enum)]
+    pub table: PaperTable,
+    /// The folder with the data: CSV files as this project describes them, or the files as UCI, AT&T (USPS), MNIST (IDX) and Duke
+    /// (Landmine) publish them
+    #[arg(long, value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+    /// The number of random draws
+    #[arg(long, default_value_t = 20, value_name = "COUNT")]
+    pub runs: usize,
+    /// Training shares in per cent, e.g. 2,5,20,50 (default: the paper's for each set)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub share: Vec<f64>,
+    /// Only these sets, e.g. robot,vehicle
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub sets: Vec<String>,
+    /// Only these methods: pscs, cs, is, tang, group, uniform, single
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub methods: Vec<String>,
+    /// How features are scaled, by all rows of a set
+    #[arg(long, value_enum, default_value = "minmax")]
+    pub scale: Scaling,
+    /// The kernels (repeatable)
+    #[arg(
+        long,
+        value_name = "SPEC",
+        default_values_t = ["linear".to_string(), "poly:degree=2".to_string(), "rbf:sigma=1|2|4|8|16|32|64|128".to_string()],
+    )]
+    pub kernel: Vec<String>,
+    /// The certified relative gap of each fit
+    #[arg(long, default_value_t = 1e-4, value_name = "NUMBER")]
+    pub tol: f64,
+    /// At most this many passes in each fit; a fit that needs more is kept as it is, and counted
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    pub max_passes: usize,
+    /// Threads, 0 for one per core; the results do not depend on it
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    pub threads: usize,
+    /// The seed of subsets and draws
+    #[arg(long, default_value_t = 0, value_name = "NUMBER")]
+    pub seed: u64,
+    /// The folder for tables, pictures and the journal
+    #[arg(long, short, default_value = "reproduction", value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Go on with the journal in that folder
+    #[arg(long)]
+    pub resume: bool,
+    /// Also write the table into a document, between the lines <!-- table2 --> and <!-- /table2 -->
+    #[arg(long, value_name = "FILE")]
+    pub into: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
 }

@@ -274,7 +274,8 @@ pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
     }
 }
 
-fn unknown(what: &str, name: &str, known: &[&str]) -> anyhow::Error {
+/// A name that is not known, and the one that was likely meant.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> anyhow::Error {
     let nearest =
         nearest(name, known).map_or(String::new(), |known| format!("did you mean `{known}`? "));
     anyhow!(

@@ -13,8 +13,10 @@ use crate::args::{Cli, Command};
 use crate::words::nearest;
 
 /// Flags that make no sense inside a file.
-const NOT_IN_FILES: [&str; 6] = [
+const NOT_IN_FILES: [&str; 8] = [
     "config",
+    "journal",
+    "resume",
     "print-config",
     "verbose",
     "quiet",
@@ -22,7 +24,7 @@ const NOT_IN_FILES: [&str; 6] = [
     "version",
 ];
 
-/// Parses the command line, with the configuration file's settings worked in where `fit --config` names one.
+/// Parses the command line, with the configuration file's settings worked in where `--config` of `fit` or `tune` names one.
 ///
 /// # Errors
 /// When the file cannot be read or has an unknown name or a value of the wrong kind. Faults of the command line itself end the
@@ -32,18 +34,20 @@ pub fn parse(arguments: &[OsString]) -> Result<std::result::Result<Cli, clap::Er
         Ok(cli) => cli,
         Err(error) => return Ok(Err(error)),
     };
-    let Command::Fit(fit) = &cli.command else {
-        return Ok(Ok(cli));
+    let (command, path) = match &cli.command {
+        Command::Fit(fit) => ("fit", &fit.config),
+        Command::Tune(tune) => ("tune", &tune.fit.config),
+        _ => return Ok(Ok(cli)),
     };
-    let Some(path) = &fit.config else {
+    let Some(path) = path else {
         return Ok(Ok(cli));
     };
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // program, `fit`, settings of the file, everything else as given
+    // program, command, settings of the file, everything else as given
     let given = &arguments[2..];
     let mut merged: Vec<OsString> = arguments[..2].to_vec();
-    merged.extend(flags(&text, path, given)?);
+    merged.extend(flags(command, &text, path, given)?);
     merged.extend(given.iter().cloned());
     // The flags alone were fine, so whatever is wrong now stands in the file.
     match Cli::try_parse_from(merged) {
@@ -66,14 +70,14 @@ fn bare(message: &str) -> &str {
 ///
 /// # Errors
 /// Names the file, the setting and the nearest known name.
-pub fn flags(text: &str, path: &Path, given: &[OsString]) -> Result<Vec<OsString>> {
+pub fn flags(command: &str, text: &str, path: &Path, given: &[OsString]) -> Result<Vec<OsString>> {
     let file = path.display();
     let table: toml::Table = text
         .parse()
         .with_context(|| format!("{file} cannot be read as TOML"))?;
     let program = Cli::command();
-    let Some(fit) = program.find_subcommand("fit") else {
-        bail!("the program has no `fit`")
+    let Some(fit) = program.find_subcommand(command) else {
+        bail!("the program has no `{command}`")
     };
     let known: Vec<(&str, &clap::Arg)> = fit
         .get_arguments()

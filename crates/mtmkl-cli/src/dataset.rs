@@ -212,6 +212,26 @@ fn sub_gram(name: &str, gram: &Gram, raw: &Raw, rows: &[usize]) -> GivenGram {
     }
 }
 
+/// What a split keeps the mix of: each row's task and class, empty where there is none.
+pub fn strata(frame: &Frame, raw: &Raw, rows: &[usize]) -> Vec<(String, String)> {
+    let classes = matches!(frame.goal, Goal::Binary { .. } | Goal::Multiclass { .. });
+    let of = |texts: &Option<Vec<String>>, row: usize| {
+        texts
+            .as_ref()
+            .map_or(String::new(), |texts| texts[row].clone())
+    };
+    rows.iter()
+        .map(|&row| {
+            let class = if classes {
+                of(&raw.target, row)
+            } else {
+                String::new()
+            };
+            (of(&raw.task, row), class)
+        })
+        .collect()
+}
+
 /// Splits rows into training and held-out ones: within each task and class the same share, at least one row on either side where
 /// there are two.
 ///
@@ -221,26 +241,15 @@ pub fn split(frame: &Frame, raw: &Raw, share: f64, seed: u64) -> Result<(Vec<usi
     if !(share > 0.0 && share < 1.0) {
         bail!("--test-fraction is {share}, expected a number between 0 and 1");
     }
-    let classes = matches!(frame.goal, Goal::Binary { .. } | Goal::Multiclass { .. });
-    let mut strata: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
-    for row in 0..raw.count {
-        let task = raw
-            .task
-            .as_ref()
-            .map_or(String::new(), |tasks| tasks[row].clone());
-        let class = raw
-            .target
-            .as_ref()
-            .filter(|_| classes)
-            .map_or(String::new(), |target| target[row].clone());
-        strata.entry((task, class)).or_default().push(row);
+    let all: Vec<usize> = (0..raw.count).collect();
+    let mut members: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    for (row, stratum) in strata(frame, raw, &all).into_iter().enumerate() {
+        members.entry(stratum).or_default().push(row);
     }
     let mut random = mtmkl::random::Random::new(seed);
     let (mut train, mut test) = (Vec::new(), Vec::new());
-    for mut rows in strata.into_values() {
-        for i in (1..rows.len()).rev() {
-            rows.swap(i, random.below(i + 1));
-        }
+    for mut rows in members.into_values() {
+        mtmkl::select::split::shuffle(&mut rows, &mut random);
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -8,8 +8,10 @@ pub mod choices;
 pub mod commands;
 pub mod config;
 pub mod dataset;
+pub mod experiments;
 pub mod frame;
 pub mod input;
+pub mod journal;
 pub mod output;
 pub mod predictor;
 pub mod progress;
@@ -58,10 +60,12 @@ fn dispatch(arguments: &[OsString]) -> u8 {
     let result = match &cli.command {
         Command::Demo(args) => commands::demo::run(args),
         Command::Fit(args) => commands::fit::run(args),
+        Command::Tune(args) => commands::tune::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "mtmkl", &mut text);

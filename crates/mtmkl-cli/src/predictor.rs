@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
+use mtmkl::machine::Machine;
 use mtmkl::{CrossGram, Input, Model, Rows};
 
 use crate::args::Multiclass;
@@ -39,6 +40,77 @@ pub struct Predictions {
     pub decisions: Vec<Vec<f64>>,
     /// What the decision values are called.
     pub names: Vec<String>,
+    /// For several classes, each one's value for every row; the largest one wins.
+    pub class_values: Vec<Vec<f64>>,
+}
+
+impl Predictions {
+    /// For several classes, from the decision values of each task: the class with the largest value, or with the most votes.
+    pub fn of_classes(classes: &[String], scheme: Multiclass, tasks: &[Vec<f64>]) -> Self {
+        let names: Vec<String> = match scheme {
+            Multiclass::Ova => classes.to_vec(),
+            Multiclass::Ovo => pairs(classes)
+                .into_iter()
+                .map(|(a, b)| pair_name(&classes[a], &classes[b]))
+                .collect(),
+        };
+        let mut predictions = Self {
+            names,
+            class_values: vec![Vec::new(); classes.len()],
+            ..Self::default()
+        };
+        for row in 0..tasks.first().map_or(0, Vec::len) {
+            let decisions: Vec<f64> = tasks.iter().map(|task| task[row]).collect();
+            let scores = match scheme {
+                Multiclass::Ova => decisions.clone(),
+                Multiclass::Ovo => {
+                    // A vote per pair; margins, squeezed below one vote, break ties.
+                    let mut votes = vec![0.0; classes.len()];
+                    for ((first, second), decision) in pairs(classes).into_iter().zip(&decisions) {
+                        votes[if *decision >= 0.0 { second } else { first }] += 1.0;
+                        let margin =
+                            decision / (3.0 * (decision.abs() + 1.0) * classes.len() as f64);
+                        votes[second] += margin;
+                        votes[first] -= margin;
+                    }
+                    votes
+                }
+            };
+            let mut best = 0;
+            for (class, score) in scores.iter().enumerate() {
+                if *score > scores[best] {
+                    best = class;
+                }
+                predictions.class_values[class].push(*score);
+            }
+            predictions.labels.push(classes[best].clone());
+            predictions.numbers.push(best as f64);
+            predictions.decisions.push(decisions);
+        }
+        predictions
+    }
+
+    /// Room for rows that are filled in task by task.
+    pub fn of_rows(count: usize) -> Self {
+        Self {
+            labels: vec![String::new(); count],
+            numbers: vec![0.0; count],
+            decisions: vec![Vec::new(); count],
+            names: vec!["decision".to_string()],
+            class_values: Vec::new(),
+        }
+    }
+
+    /// One row's prediction, from its task's decision value.
+    pub fn fill(&mut self, row: usize, goal: &Goal, machine: &dyn Machine, decision: f64) {
+        let number = machine.predict(decision);
+        self.labels[row] = match goal {
+            Goal::Binary { classes } => classes[usize::from(number > 0.0)].clone(),
+            _ => number.to_string(),
+        };
+        self.numbers[row] = number;
+        self.decisions[row] = vec![decision];
+    }
 }
 
 impl Predictor<'_> {
@@ -64,48 +136,10 @@ impl Predictor<'_> {
         rows: &[usize],
         cross: &CrossGrams,
     ) -> Result<Predictions> {
-        let names: Vec<String> = match scheme {
-            Multiclass::Ova => classes.to_vec(),
-            Multiclass::Ovo => pairs(classes)
-                .into_iter()
-                .map(|(a, b)| pair_name(&classes[a], &classes[b]))
-                .collect(),
-        };
         let all = self.with_input(0, values, rows, cross, |input| {
             self.model.decisions(input).map_err(own_missing)
         })?;
-        let mut predictions = Predictions {
-            names,
-            ..Predictions::default()
-        };
-        for row in 0..rows.len() {
-            let decisions: Vec<f64> = all.iter().map(|task| task[row]).collect();
-            let scores = match scheme {
-                Multiclass::Ova => decisions.clone(),
-                Multiclass::Ovo => {
-                    // A vote per pair; margins, squeezed below one vote, break ties.
-                    let mut votes = vec![0.0; classes.len()];
-                    for ((first, second), decision) in pairs(classes).into_iter().zip(&decisions) {
-                        votes[if *decision >= 0.0 { second } else { first }] += 1.0;
-                        let margin =
-                            decision / (3.0 * (decision.abs() + 1.0) * classes.len() as f64);
-                        votes[second] += margin;
-                        votes[first] -= margin;
-                    }
-                    votes
-                }
-            };
-            let mut best = 0;
-            for (class, score) in scores.iter().enumerate() {
-                if *score > scores[best] {
-                    best = class;
-                }
-            }
-            predictions.labels.push(classes[best].clone());
-            predictions.numbers.push(best as f64);
-            predictions.decisions.push(decisions);
-        }
-        Ok(predictions)
+        Ok(Predictions::of_classes(classes, scheme, &all))
     }
 
     fn predict_tasks(
@@ -123,12 +157,7 @@ impl Predictor<'_> {
             };
             groups.entry(task).or_default().push(row);
         }
-        let mut predictions = Predictions {
-            labels: vec![String::new(); raw.count],
-            numbers: vec![0.0; raw.count],
-            decisions: vec![Vec::new(); raw.count],
-            names: vec!["decision".to_string()],
-        };
+        let mut predictions = Predictions::of_rows(raw.count);
         let machine = self.model.machine().build();
         for (task, rows) in groups {
             let known = self.model.tasks().iter().find(|known| known.name == task);
@@ -167,13 +196,7 @@ impl Predictor<'_> {
                 }
             };
             for (&row, decision) in rows.iter().zip(decisions) {
-                let number = machine.predict(decision);
-                predictions.labels[row] = match goal {
-                    Goal::Binary { classes } => classes[usize::from(number > 0.0)].clone(),
-                    _ => number.to_string(),
-                };
-                predictions.numbers[row] = number;
-                predictions.decisions[row] = vec![decision];
+                predictions.fill(row, goal, machine.as_ref(), decision);
             }
         }
         Ok(predictions)

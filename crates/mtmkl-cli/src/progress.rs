@@ -53,6 +53,50 @@ impl Progress {
     }
 }
 
+/// Shows how many of many fits are done, and about how long the rest will take.
+pub struct Fits {
+    bar: Option<ProgressBar>,
+}
+
+impl Fits {
+    /// `done` of `total` fits are there already.
+    pub fn new(quiet: bool, total: usize, done: usize) -> Self {
+        let shown = !quiet && std::io::stderr().is_terminal();
+        let bar = shown.then(|| {
+            let bar = ProgressBar::new(total as u64).with_position(done as u64);
+            // Without what was there: it took no time.
+            bar.reset_eta();
+            let template = "{bar:30} {pos} of {len} fits, about {eta} left   {msg}";
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(std::time::Duration::from_millis(200));
+            bar
+        });
+        Self { bar }
+    }
+
+    /// One more.
+    pub fn advance(&self, message: &str) {
+        self.advance_by(1, message);
+    }
+
+    /// Some more.
+    pub fn advance_by(&self, fits: usize, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.inc(fits as u64);
+            bar.set_message(message.to_string());
+        }
+    }
+
+    /// Takes the line away again.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 impl Observer for Progress {
     fn pass(&mut self, pass: &Pass) {
         if self.verbose {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
+use mtmkl::select::Metric;
 use serde::Serialize;
 
+use crate::choices::unknown;
 use crate::frame::{Frame, Goal, Raw};
 use crate::predictor::Predictions;
 use crate::words::{by_number_then_text, listed};
@@ -31,7 +33,41 @@ pub struct TaskScore {
     pub score: f64,
 }
 
-/// Scores predictions: accuracy for classes, R² for numbers, the accuracy (or the share accepted) for one-class machines.
+/// The metric of this name, or the usual one: accuracy for classes, R² for numbers.
+///
+/// # Errors
+/// When there is none of that name, or it is not about what is predicted.
+pub fn metric(name: Option<&str>, goal: &Goal) -> Result<Metric> {
+    let numbers = *goal == Goal::Regression;
+    let Some(name) = name else {
+        return Ok(if numbers {
+            Metric::R2
+        } else {
+            Metric::Accuracy
+        });
+    };
+    let fitting: Vec<&str> = Metric::ALL
+        .into_iter()
+        .filter(|metric| metric.is_for_numbers() == numbers)
+        .map(Metric::name)
+        .collect();
+    match Metric::named(name) {
+        Some(metric) if metric.is_for_numbers() == numbers => Ok(metric),
+        Some(metric) => bail!(
+            "--metric {}: it is about {}; choose one of {}",
+            metric.name(),
+            if numbers {
+                "classes, and numbers are predicted here"
+            } else {
+                "numbers, and classes are predicted here"
+            },
+            fitting.join(", ")
+        ),
+        None => Err(unknown("metric", name, &fitting)),
+    }
+}
+
+/// Scores predictions. One-class machines without a known inlier value have one figure only, the share of rows inside.
 ///
 /// # Errors
 /// When the targets are not there.
@@ -40,53 +76,90 @@ pub fn score(
     raw: &Raw,
     predictions: &Predictions,
     inlier: Option<&str>,
+    metric: Metric,
 ) -> Result<Score> {
     let target = || {
         raw.target
             .as_ref()
             .context("the target column is needed to score")
     };
-    let hit = |yes: bool| f64::from(u8::from(yes));
+    // A value that was never learned is a class of its own, which no prediction hits.
+    let class_of = |classes: &[String], value: &String| {
+        classes
+            .iter()
+            .position(|class| class == value)
+            .unwrap_or(classes.len())
+    };
+    let sign = |yes: bool| if yes { 1.0 } else { -1.0 };
     match &frame.goal {
         Goal::Multiclass { classes, .. } => {
-            let target = target()?;
-            let hits: Vec<f64> = target
+            let truth: Vec<usize> = target()?
                 .iter()
-                .zip(&predictions.labels)
-                .map(|(a, b)| hit(a == b))
+                .map(|value| class_of(classes, value))
                 .collect();
-            // Per class: the share of its rows that were recognised.
+            let predicted: Vec<usize> = predictions
+                .labels
+                .iter()
+                .map(|value| class_of(classes, value))
+                .collect();
             let tasks = classes
                 .iter()
-                .map(|class| {
-                    let own: Vec<f64> = target
-                        .iter()
-                        .zip(&hits)
-                        .filter(|(name, _)| *name == class)
-                        .map(|(_, hit)| *hit)
-                        .collect();
+                .enumerate()
+                .map(|(class, name)| {
+                    let own: Vec<usize> =
+                        (0..raw.count).filter(|&row| truth[row] == class).collect();
+                    let labels: Vec<f64> =
+                        truth.iter().map(|&value| sign(value == class)).collect();
+                    let score = match metric {
+                        Metric::F1 => {
+                            let said: Vec<f64> = predicted
+                                .iter()
+                                .map(|&value| sign(value == class))
+                                .collect();
+                            metric.of_labels(&labels, &said)
+                        }
+                        Metric::Auc => metric.of_labels(&labels, &predictions.class_values[class]),
+                        // The share of its rows that were recognised.
+                        _ => Metric::Accuracy.of_classes(
+                            &own.iter().map(|&row| truth[row]).collect::<Vec<_>>(),
+                            &own.iter().map(|&row| predicted[row]).collect::<Vec<_>>(),
+                            &[],
+                        ),
+                    };
                     TaskScore {
-                        name: class.clone(),
+                        name: name.clone(),
                         rows: own.len(),
-                        score: mean(&own),
+                        score,
                     }
                 })
                 .collect();
             Ok(Score {
-                metric: "accuracy",
+                metric: metric.name(),
                 tasks,
-                mean: mean(&hits),
+                mean: metric.of_classes(&truth, &predicted, &predictions.class_values),
             })
         }
-        Goal::Binary { .. } => {
+        Goal::Binary { classes } => {
             let target = target()?;
-            let hits: Vec<f64> = target
-                .iter()
-                .zip(&predictions.labels)
-                .map(|(a, b)| hit(a == b))
-                .collect();
-            Ok(by_task(frame, raw, "accuracy", |rows| {
-                mean(&rows.iter().map(|&row| hits[row]).collect::<Vec<_>>())
+            Ok(by_task(frame, raw, metric.name(), |rows| {
+                let truth: Vec<usize> = rows
+                    .iter()
+                    .map(|&row| class_of(classes, &target[row]))
+                    .collect();
+                match metric {
+                    Metric::F1 | Metric::Auc => {
+                        let labels: Vec<f64> =
+                            truth.iter().map(|&class| sign(class == 1)).collect();
+                        metric.of_labels(&labels, &said(predictions, rows, metric))
+                    }
+                    _ => {
+                        let predicted: Vec<usize> = rows
+                            .iter()
+                            .map(|&row| class_of(classes, &predictions.labels[row]))
+                            .collect();
+                        metric.of_classes(&truth, &predicted, &[])
+                    }
+                }
             }))
         }
         Goal::Regression => {
@@ -94,19 +167,11 @@ pub fn score(
                 .numbers
                 .as_ref()
                 .context("the target column is needed to score")?;
-            Ok(by_task(frame, raw, "R2", |rows| {
+            Ok(by_task(frame, raw, metric.name(), |rows| {
                 let own: Vec<f64> = rows.iter().map(|&row| numbers[row]).collect();
-                let middle = mean(&own);
-                let total: f64 = own.iter().map(|value| (value - middle).powi(2)).sum();
-                let left: f64 = rows
-                    .iter()
-                    .map(|&row| (numbers[row] - predictions.numbers[row]).powi(2))
-                    .sum();
-                if total > 0.0 {
-                    1.0 - left / total
-                } else {
-                    f64::NAN
-                }
+                let predicted: Vec<f64> =
+                    rows.iter().map(|&row| predictions.numbers[row]).collect();
+                metric.of_numbers(&own, &predicted)
             }))
         }
         Goal::OneClass => match (raw.target.as_ref(), inlier) {
@@ -119,23 +184,29 @@ pub fn score(
                     listed(&values.iter().map(String::as_str).collect::<Vec<_>>())
                 )
             }
-            (Some(target), Some(inlier)) => Ok(by_task(frame, raw, "accuracy", |rows| {
-                let hits: Vec<f64> = rows
+            (Some(target), Some(inlier)) => Ok(by_task(frame, raw, metric.name(), |rows| {
+                let labels: Vec<f64> = rows
                     .iter()
-                    .map(|&row| hit((target[row] == inlier) == (predictions.numbers[row] > 0.0)))
+                    .map(|&row| sign(target[row] == inlier))
                     .collect();
-                mean(&hits)
+                metric.of_labels(&labels, &said(predictions, rows, metric))
             })),
             _ => Ok(by_task(frame, raw, "accepted", |rows| {
-                mean(
-                    &rows
-                        .iter()
-                        .map(|&row| hit(predictions.numbers[row] > 0.0))
-                        .collect::<Vec<_>>(),
-                )
+                let inside = vec![1.0; rows.len()];
+                Metric::Accuracy.of_labels(&inside, &said(predictions, rows, metric))
             })),
         },
     }
+}
+
+/// What a metric of labels looks at, for rows whose tasks have one decision value each: the value where order matters, else the
+/// prediction ±1, which is the machine's word on a value of exactly 0.
+fn said(predictions: &Predictions, rows: &[usize], metric: Metric) -> Vec<f64> {
+    let of = |row: usize| match metric {
+        Metric::Auc => predictions.decisions[row][0],
+        _ => predictions.numbers[row],
+    };
+    rows.iter().map(|&row| of(row)).collect()
 }
 
 fn by_task(

@@ -31,6 +31,8 @@
 pub mod boundary;
 mod chart;
 mod convergence;
+mod curves;
+mod heat_map;
 mod page;
 mod scores;
 mod spaces;
@@ -40,6 +42,8 @@ mod verdict;
 mod view;
 mod weights;
 
+pub use curves::{Curve, Curves};
+pub use heat_map::HeatMap;
 pub use page::html;
 
 /// Everything the page shows. Parts that are `None` or empty are left out of the page.

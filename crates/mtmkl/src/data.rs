@@ -209,6 +209,18 @@ impl Samples {
         self.count
     }
 
+    /// Whether this is the same sample set or a clone of it, which shares its numbers.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.count == other.count
+            && Arc::ptr_eq(&self.values, &other.values)
+            && self.grams.len() == other.grams.len()
+            && self
+                .grams
+                .iter()
+                .zip(&other.grams)
+                .all(|(a, b)| a.name == b.name && Arc::ptr_eq(&a.values, &b.values))
+    }
+
     /// The columns' names.
     pub fn columns(&self) -> &[String] {
         &self.columns
@@ -297,6 +309,28 @@ impl Task {
     pub fn with_weights(mut self, weights: Vec<f64>) -> Self {
         self.weights = Some(weights);
         self
+    }
+
+    /// The same task on those of its rows that are marked; `marked` has an entry for each row of its sample set.
+    #[must_use]
+    pub fn restricted(&self, marked: &[bool]) -> Self {
+        let all: Vec<usize> = match &self.rows {
+            Some(rows) => rows.clone(),
+            None => (0..marked.len()).collect(),
+        };
+        let kept: Vec<usize> = (0..all.len()).filter(|&i| marked[all[i]]).collect();
+        let of = |values: &[f64]| kept.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+        Self {
+            name: self.name.clone(),
+            samples: self.samples,
+            rows: Some(kept.iter().map(|&i| all[i]).collect()),
+            targets: match &self.targets {
+                Targets::Labels(labels) => Targets::Labels(of(labels)),
+                Targets::Values(values) => Targets::Values(of(values)),
+                Targets::Unlabelled => Targets::Unlabelled,
+            },
+            weights: self.weights.as_deref().map(of),
+        }
     }
 
     /// N_t: how many samples it uses of a set with `samples` rows.

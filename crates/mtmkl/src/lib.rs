@@ -34,7 +34,8 @@
 //!
 //! The rooms, and which may look into which: `grid`, `error`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
 //! kernels; `qp` and [`machine`] see Grams; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
-//! sharings and the engine's trait; `problem` and `model` put it together. A test (`tests/layers.rs`) holds them to it.
+//! sharings and the engine's trait; `problem` and `model` put it together; [`select`] fits
+//! many of them. A test (`tests/layers.rs`) holds them to it.
 
 pub mod data;
 pub mod engine;
@@ -49,6 +50,7 @@ mod problem;
 mod qp;
 pub mod random;
 pub mod run;
+pub mod select;
 pub mod sharing;
 pub mod solver;
 mod vector;

@@ -194,13 +194,7 @@ impl Problem {
     /// When they would need more memory than the run allows, or a kernel cannot be used on these samples.
     pub fn prepare(&self, run: &Run<'_>) -> Result<Prepared<'_>> {
         let started = Instant::now();
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(run.threads)
-            .build()
-            .map_err(|error| Error::Numeric {
-                place: "thread pool".to_string(),
-                problem: error.to_string(),
-            })?;
+        let pool = pool(run.threads)?;
         let needed = self.memory_needed(pool.current_num_threads());
         if needed > run.memory_limit {
             return Err(Error::Memory {
@@ -224,20 +218,97 @@ impl Problem {
                 .collect::<Result<_>>()
         })?;
         let concave = built.iter().all(|(_, semidefinite)| *semidefinite);
+        let grams: Arc<[Grams]> = match self.spec.precision {
+            Precision::Double => built.into_iter().map(|(grams, _)| grams).collect(),
+            Precision::Single => pool.install(|| {
+                built
+                    .into_iter()
+                    .map(|(grams, _)| grams.into_single())
+                    .collect()
+            }),
+        };
         Ok(Prepared {
             problem: self,
-            grams: match self.spec.precision {
-                Precision::Double => built.into_iter().map(|(grams, _)| grams).collect(),
-                Precision::Single => pool.install(|| {
-                    built
-                        .into_iter()
-                        .map(|(grams, _)| grams.into_single())
-                        .collect()
-                }),
-            },
+            whole: Arc::clone(&grams),
+            grams,
+            kernels: (0..self.spec.kernels.len()).collect(),
+            gathered: vec![false; self.sets.len()],
             concave,
             pool: Arc::new(pool),
             seconds: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// This problem on the Gram matrices of another one with the same sample sets: other tasks or rows of them, and of its kernels
+    /// those at the positions `kernels`, in this order. No kernel is computed. Where all tasks of a sample set use the same rows,
+    /// their part of the matrices is copied, so that it lies together.
+    ///
+    /// # Errors
+    /// When the sample sets are not the same, or the kernels are not as many as this problem's.
+    pub fn prepare_from(
+        &self,
+        other: &Prepared<'_>,
+        kernels: &[usize],
+        run: &Run<'_>,
+    ) -> Result<Prepared<'_>> {
+        let known = other.kernels.len();
+        let same = self.sets.len() == other.problem.sets.len()
+            && self
+                .sets
+                .iter()
+                .zip(&other.problem.sets)
+                .all(|(a, b)| a.is(b));
+        if !same || self.spec.normalize != other.problem.spec.normalize {
+            return Err(Error::param(
+                "prepared",
+                "on other samples",
+                "a problem on the same sample sets, normalised alike",
+            ));
+        }
+        if kernels.len() != self.spec.kernels.len() || kernels.iter().any(|&m| m >= known) {
+            return Err(Error::param(
+                "kernels",
+                format!("{kernels:?}"),
+                format!("{} positions below {known}", self.spec.kernels.len()),
+            ));
+        }
+        // From all samples, whatever part of them the other problem uses.
+        let kernels: Vec<usize> = kernels
+            .iter()
+            .map(|&kernel| other.kernels[kernel])
+            .collect();
+        let pool = pool(run.threads)?;
+        let views: Vec<Option<&[usize]>> = (0..self.sets.len())
+            .map(|set| {
+                let mut own = self.tasks.iter().filter(|task| task.samples == set);
+                let rows = own.next()?.rows.as_deref()?;
+                own.all(|task| task.rows.as_deref() == Some(rows))
+                    .then_some(rows)
+            })
+            .collect();
+        let all = other
+            .whole
+            .iter()
+            .all(|grams| kernels.iter().copied().eq(0..grams.kernels()));
+        let grams = if all && views.iter().all(Option::is_none) {
+            Arc::clone(&other.whole)
+        } else {
+            pool.install(|| {
+                let parts = other.whole.iter().zip(&views);
+                parts
+                    .map(|(grams, view)| grams.part(&kernels, *view))
+                    .collect()
+            })
+        };
+        Ok(Prepared {
+            problem: self,
+            grams,
+            whole: Arc::clone(&other.whole),
+            kernels,
+            gathered: views.iter().map(Option::is_some).collect(),
+            concave: other.concave,
+            pool: Arc::new(pool),
+            seconds: 0.0,
         })
     }
 
@@ -250,11 +321,27 @@ impl Problem {
     }
 }
 
+fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| Error::Numeric {
+            place: "thread pool".to_string(),
+            problem: error.to_string(),
+        })
+}
+
 /// A problem with its Gram matrices: fit it as often as you like.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     problem: &'a Problem,
+    /// What the tasks learn from.
     grams: Arc<[Grams]>,
+    /// The Gram matrices of all samples and kernels that they were taken from, and which of those kernels are this problem's.
+    whole: Arc<[Grams]>,
+    kernels: Vec<usize>,
+    /// The sample sets whose tasks' rows were copied together: there the tasks see all of `grams`.
+    gathered: Vec<bool>,
     concave: bool,
     pool: Arc<rayon::ThreadPool>,
     seconds: f64,
@@ -264,6 +351,16 @@ impl Prepared<'_> {
     /// Seconds that the Gram matrices took.
     pub fn seconds(&self) -> f64 {
         self.seconds
+    }
+
+    /// The Gram matrices of all samples of a set, and where in them this problem's kernels are.
+    pub(crate) fn whole(&self, set: usize) -> (&Grams, &[usize]) {
+        (&self.whole[set], &self.kernels)
+    }
+
+    /// Runs `work` on a thread of this problem's pool: the fits in it need not change threads.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
     }
 
     /// The engine on these Gram matrices, for outer solvers of the caller's own.
@@ -279,14 +376,18 @@ impl Prepared<'_> {
             .iter()
             .map(|task| {
                 // Equal views become one, so that comparing them later is a pointer's work.
-                let view = task.rows.as_ref().map(|rows| {
-                    let known = views.iter().find(|known| known[..] == rows[..]).cloned();
-                    known.unwrap_or_else(|| {
-                        let view: Arc<[usize]> = rows.as_slice().into();
-                        views.push(Arc::clone(&view));
-                        view
-                    })
-                });
+                let view = task
+                    .rows
+                    .as_ref()
+                    .filter(|_| !self.gathered[task.samples])
+                    .map(|rows| {
+                        let known = views.iter().find(|known| known[..] == rows[..]).cloned();
+                        known.unwrap_or_else(|| {
+                            let view: Arc<[usize]> = rows.as_slice().into();
+                            views.push(Arc::clone(&view));
+                            view
+                        })
+                    });
                 let count = task.count(problem.sets[task.samples].count());
                 TaskData {
                     samples: task.samples,

@@ -37,6 +37,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "sharing",
         ],
     ),
+    (
+        "select",
+        &[
+            "data", "gram", "kernel", "machine", "model", "problem", "run", "sharing",
+        ],
+    ),
 ];
 
 fn rust_files(folder: &Path, out: &mut Vec<std::path::PathBuf>) {

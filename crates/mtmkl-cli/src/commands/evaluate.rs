@@ -9,7 +9,7 @@ use super::predict::Loaded;
 use crate::args::EvaluateArgs;
 use crate::frame::Goal;
 use crate::output;
-use crate::score::score;
+use crate::score::{metric, score};
 
 /// `mtmkl evaluate`
 ///
@@ -20,6 +20,7 @@ pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
     if let Some(target) = &args.target {
         loaded.frame.target = Some(target.clone());
     }
+    let metric = metric(args.metric.as_deref(), &loaded.frame.goal)?;
     let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
     let table = read_table(&args.data, &args.table, &text, None)?;
     let raw = loaded.frame.rows(&table, true, None)?;
@@ -33,7 +34,7 @@ pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
         args.new_tasks,
     )?;
     let inlier = (loaded.frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
-    let score = score(&loaded.frame, &raw, &predictions, inlier)?;
+    let score = score(&loaded.frame, &raw, &predictions, inlier, metric)?;
     if args.json {
         let object = json!({
             "rows": raw.count, "metric": score.metric, "mean": score.mean, "tasks": score.tasks,

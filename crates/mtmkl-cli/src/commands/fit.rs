@@ -18,7 +18,7 @@ use crate::frame::{Frame, NOTE, Raw, problem_of};
 use crate::input::{self, Delimiter, Format, Gram, GramOptions, Table, TableOptions};
 use crate::predictor::{CrossGrams, Predictor};
 use crate::progress::Progress;
-use crate::score::{Score, score};
+use crate::score::{Score, metric, score};
 use crate::words::count;
 use crate::{choices, output};
 
@@ -212,17 +212,17 @@ fn align(gram: Gram, id: Option<&str>, table: &Table) -> Result<Gram> {
 }
 
 /// Everything around one fit.
-struct Fit {
-    table: Table,
-    frame: Frame,
-    raw: Raw,
-    values: Vec<f64>,
-    train: Vec<usize>,
+pub(super) struct Fit {
+    pub(super) table: Table,
+    pub(super) frame: Frame,
+    pub(super) raw: Raw,
+    pub(super) values: Vec<f64>,
+    pub(super) train: Vec<usize>,
     test: Vec<usize>,
-    dataset_rows: Vec<Vec<usize>>,
+    pub(super) dataset_rows: Vec<Vec<usize>>,
     grams: Grams,
     /// The flags as given, as TOML.
-    settings: String,
+    pub(super) settings: String,
 }
 
 /// The rows that scores are about.
@@ -236,7 +236,11 @@ struct Judged {
 }
 
 /// A run with the flags' limits.
-fn run_of<'a>(args: &FitArgs, stop: &Stop, progress: &'a mut Progress) -> Result<Run<'a>> {
+pub(super) fn run_of<'a>(
+    args: &FitArgs,
+    stop: &Stop,
+    progress: &'a mut Progress,
+) -> Result<Run<'a>> {
     let time_limit = match args.time_limit {
         Some(seconds) if seconds >= 0.0 && seconds.is_finite() => {
             Some(Duration::from_secs_f64(seconds))
@@ -269,7 +273,7 @@ fn run_of<'a>(args: &FitArgs, stop: &Stop, progress: &'a mut Progress) -> Result
 }
 
 /// A stop that Ctrl-C requests; a second Ctrl-C ends the program at once.
-fn interruptible() -> Stop {
+pub(super) fn interruptible() -> Stop {
     let stop = Stop::never();
     let handle = stop.clone();
     // A second handler in one process cannot be set; then Ctrl-C ends the program as usual.
@@ -285,7 +289,11 @@ fn interruptible() -> Stop {
 }
 
 /// Names the kernel whose columns are not there; gives back those of which normalisation leaves next to nothing.
-fn check_columns(spec: &ProblemSpec, frame: &Frame, table: &Table) -> Result<Vec<String>> {
+pub(super) fn check_columns(
+    spec: &ProblemSpec,
+    frame: &Frame,
+    table: &Table,
+) -> Result<Vec<String>> {
     let columns = frame.columns();
     let mut odd = Vec::new();
     for view in &spec.kernels {
@@ -318,95 +326,24 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
         output::print(&toml::to_string(&args)?)?;
         return Ok(Outcome::Done);
     }
-    let data = args
-        .data
-        .clone()
-        .context("which table? Give its path: mtmkl fit DATA --target COLUMN")?;
-    args.output
-        .iter()
-        .chain(&args.report)
-        .try_for_each(|path| output::check_place(path))?;
-    let text: Vec<&str> = [&args.task, &args.id]
-        .into_iter()
-        .flatten()
-        .map(String::as_str)
-        .collect();
-    let table = read_table(&data, &args.table, &text, Some(read_limit(&args)))?;
-    if table.format == Format::Libsvm && args.target.is_none() {
-        // The format has one place for it, and one name.
-        args.target = Some("label".to_string());
-    }
-    let settings = toml::to_string(&args)?;
-    let grams = read_grams(&mut args, &table)?;
-    let computed = args
-        .kernel
-        .iter()
-        .any(|spec| !spec.starts_with("precomputed:"));
-    if computed && table.precomputed.is_some() {
-        bail!(
-            "{0} holds kernel values, not features (its rows begin with 0:i); use them with --kernel precomputed:path={0}",
-            table.source
-        );
-    }
-    let mut frame = Frame::new(&table, &args, computed)?;
-    let raw = frame.rows(&table, true, args.sample_weight.as_deref())?;
-    note_rows(&frame, &table, &raw)?;
-    let (train, test) = match args.test_fraction {
-        Some(share) => split(&frame, &raw, share, args.seed)?,
-        None => ((0..raw.count).collect(), Vec::new()),
-    };
-    frame.learn(&raw, &train, args.missing, args.scale)?;
-    let values = frame.scaled(&raw, &table)?;
-    let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
-    let spec = choices::problem(&args, dataset.tasks.len())?;
-    let odd = check_columns(&spec, &frame, &table)?;
-    let fit = Fit {
-        table,
-        frame,
-        raw,
-        values,
-        train,
-        test,
-        dataset_rows: dataset.rows,
-        grams,
-        settings,
-    };
-    let judged = fit.judged(&args, &dataset.tasks)?;
-    let tasks = dataset.tasks.clone();
-    let problem = Problem::new(spec, dataset.samples, dataset.tasks)
-        .map_err(|error| fit.located(error, &tasks, &args))?;
-    for name in odd {
-        output::note(&format!(
-            "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize false \
-             keeps their size"
-        ));
-    }
-    // From here on there is something to keep; until here Ctrl-C ends the program.
-    let stop = interruptible();
-    let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
-    let mut run = run_of(&args, &stop, &mut progress)?;
-    let prepared = problem
-        .prepare(&run)
-        .map_err(|error| fit.located(error, &tasks, &args))?;
-    let mut model = prepared
-        .fit(&mut run)
-        .map_err(|error| fit.located(error, &tasks, &args))?;
-    drop(run);
-    let scores = fit.scores(&args, &judged, &model, &prepared, &stop)?;
-    progress.finish();
-    fit.keep_notes(&mut model, &scores)?;
-    if let Some(path) = &args.output {
-        model.save(path)?;
-    }
-    if let Some(path) = &args.report {
-        super::report::write(&model, path)?;
-    }
-    Fit::print(&args, &model, &scores)?;
-    Ok(if model.outcome().status.is_converged() {
-        Outcome::Done
+    let (fit, dataset) = Fit::open(&mut args, "fit")?;
+    let learned = fit.learn(&args, dataset, interruptible)?;
+    learned.save(&args)?;
+    if args.json {
+        output::print(&format!(
+            "{}\n",
+            serde_json::to_string_pretty(&learned.json(&args))?
+        ))?;
     } else {
-        Outcome::NotConverged
-    })
+        output::print(&learned.text(&args))?;
+    }
+    Ok(learned.outcome())
+}
+
+/// A fitted model and its scores.
+pub(super) struct Learned {
+    pub(super) model: Model,
+    scores: Scores,
 }
 
 /// Scores of the model and its baselines, on rows that were held out or, without such, on the training rows.
@@ -416,6 +353,97 @@ struct Scores {
 }
 
 impl Fit {
+    /// Reads and checks everything that a command with the flags of `fit` learns from.
+    pub(super) fn open(args: &mut FitArgs, command: &str) -> Result<(Self, Dataset)> {
+        let data = args.data.clone().with_context(|| {
+            format!("which table? Give its path: mtmkl {command} DATA --target COLUMN")
+        })?;
+        args.output
+            .iter()
+            .chain(&args.report)
+            .try_for_each(|path| output::check_place(path))?;
+        let text: Vec<&str> = [&args.task, &args.id]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        let table = read_table(&data, &args.table, &text, Some(read_limit(args)))?;
+        if table.format == Format::Libsvm && args.target.is_none() {
+            // The format has one place for it, and one name.
+            args.target = Some("label".to_string());
+        }
+        let settings = toml::to_string(&args)?;
+        let grams = read_grams(args, &table)?;
+        let computed = args
+            .kernel
+            .iter()
+            .any(|spec| !spec.starts_with("precomputed:"));
+        if computed && table.precomputed.is_some() {
+            bail!(
+                "{0} holds kernel values, not features (its rows begin with 0:i); use them with --kernel precomputed:path={0}",
+                table.source
+            );
+        }
+        let mut frame = Frame::new(&table, args, computed)?;
+        let raw = frame.rows(&table, true, args.sample_weight.as_deref())?;
+        note_rows(&frame, &table, &raw)?;
+        let (train, test) = match args.test_fraction {
+            Some(share) => split(&frame, &raw, share, args.seed)?,
+            None => ((0..raw.count).collect(), Vec::new()),
+        };
+        frame.learn(&raw, &train, args.missing, args.scale)?;
+        let values = frame.scaled(&raw, &table)?;
+        let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
+        let fit = Self {
+            table,
+            frame,
+            raw,
+            values,
+            train,
+            test,
+            dataset_rows: dataset.rows.clone(),
+            grams,
+            settings,
+        };
+        Ok((fit, dataset))
+    }
+
+    /// Checks the specification that the flags make, fits and scores.
+    pub(super) fn learn(
+        &self,
+        args: &FitArgs,
+        dataset: Dataset,
+        stop: impl FnOnce() -> Stop,
+    ) -> Result<Learned> {
+        let spec = choices::problem(args, dataset.tasks.len())?;
+        let odd = check_columns(&spec, &self.frame, &self.table)?;
+        let judged = self.judged(args, &dataset.tasks)?;
+        let tasks = dataset.tasks.clone();
+        let problem = Problem::new(spec, dataset.samples, dataset.tasks)
+            .map_err(|error| self.located(error, &tasks, args))?;
+        for name in odd {
+            output::note(&format!(
+                "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize false \
+                 keeps their size"
+            ));
+        }
+        // From here on there is something to keep; until here Ctrl-C ends the program.
+        let stop = stop();
+        let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
+        let mut run = run_of(args, &stop, &mut progress)?;
+        let prepared = problem
+            .prepare(&run)
+            .map_err(|error| self.located(error, &tasks, args))?;
+        let mut model = prepared
+            .fit(&mut run)
+            .map_err(|error| self.located(error, &tasks, args))?;
+        drop(run);
+        let scores = self.scores(args, &judged, &model, &prepared, &stop)?;
+        progress.finish();
+        self.keep_notes(&mut model, &scores)?;
+        Ok(Learned { model, scores })
+    }
+
     /// The rows to score on: those of `--test`, those held out, or those learned from.
     fn judged(&self, args: &FitArgs, tasks: &[Task]) -> Result<Judged> {
         if let Some(path) = &args.test {
@@ -499,7 +527,12 @@ impl Fit {
     }
 
     /// An error of the core about the data, with the place in the user's file instead of its own.
-    fn located(&self, error: mtmkl::Error, tasks: &[Task], args: &FitArgs) -> anyhow::Error {
+    pub(super) fn located(
+        &self,
+        error: mtmkl::Error,
+        tasks: &[Task],
+        args: &FitArgs,
+    ) -> anyhow::Error {
         let mtmkl::Error::Data {
             place,
             problem: what,
@@ -571,12 +604,9 @@ impl Fit {
                 new_tasks: false,
                 training_rows: &training_rows,
             };
-            score(
-                &self.frame,
-                raw,
-                &predictor.predict(raw, values, cross)?,
-                None,
-            )
+            let predictions = predictor.predict(raw, values, cross)?;
+            let metric = metric(None, &self.frame.goal)?;
+            score(&self.frame, raw, &predictions, None, metric)
         };
         let mut methods = vec![("learned".to_string(), judge(model)?)];
         if args.baselines {
@@ -640,19 +670,45 @@ impl Fit {
         notes.insert(notes::SCORES.to_string(), scores.json().to_string());
         Ok(())
     }
+}
 
-    fn print(args: &FitArgs, model: &Model, scores: &Scores) -> Result<()> {
-        if args.json {
-            let mut object = output::json(model);
-            object["scores"] = scores.json();
-            if args.baselines {
-                object["baselines"] = scores.methods[1..]
-                    .iter()
-                    .map(|(name, score)| json!({ "name": name, "metric": score.metric, "mean": score.mean, "tasks": score.tasks }))
-                    .collect();
-            }
-            return output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?));
+impl Learned {
+    /// Writes what the flags ask for.
+    pub(super) fn save(&self, args: &FitArgs) -> Result<()> {
+        if let Some(path) = &args.output {
+            self.model.save(path)?;
         }
+        if let Some(path) = &args.report {
+            super::report::write(&self.model, path)?;
+        }
+        Ok(())
+    }
+
+    /// How the program is to end.
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.model.outcome().status.is_converged() {
+            Outcome::Done
+        } else {
+            Outcome::NotConverged
+        }
+    }
+
+    /// What `--json` prints.
+    pub(super) fn json(&self, args: &FitArgs) -> serde_json::Value {
+        let mut object = output::json(&self.model);
+        object["scores"] = self.scores.json();
+        if args.baselines {
+            object["baselines"] = self.scores.methods[1..]
+                .iter()
+                .map(|(name, score)| json!({ "name": name, "metric": score.metric, "mean": score.mean, "tasks": score.tasks }))
+                .collect();
+        }
+        object
+    }
+
+    /// What is printed for people.
+    pub(super) fn text(&self, args: &FitArgs) -> String {
+        let (model, scores) = (&self.model, &self.scores);
         let mut text = String::new();
         let shape = model.shape();
         text += &format!(
@@ -676,7 +732,7 @@ impl Fit {
             Some(path) => text += &format!("\nModel saved to {}\n", path.display()),
             None => text += "\nNot saved: -o MODEL keeps the model\n",
         }
-        output::print(&text)
+        text
     }
 }
 

@@ -6,6 +6,8 @@ pub mod fit;
 pub mod inspect;
 pub mod predict;
 pub mod report;
+pub mod reproduce;
+pub mod tune;
 
 /// How a command ended: the program's exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

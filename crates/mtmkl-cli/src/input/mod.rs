@@ -6,7 +6,9 @@
 pub mod csv;
 mod error;
 mod format;
+pub mod idx;
 pub mod libsvm;
+pub mod mat;
 pub mod npy;
 pub mod npz;
 pub mod parquet;
@@ -147,6 +149,15 @@ pub fn read_gram(
             remedy: "save the matrix with `numpy.save`",
         }),
     }
+}
+
+/// Everything in `path`, unpacked where it is packed with gzip, and the file's name for messages.
+///
+/// # Errors
+///
+/// When it cannot be read, or is larger than `limit`.
+pub fn read_bytes(path: &Path, limit: u64) -> Result<(String, Vec<u8>), InputError> {
+    Source::open(path, limit)?.into_bytes(limit)
 }
 
 /// Fails with the figure if `bytes` are more than `limit`.

@@ -11,10 +11,12 @@ fn help_of_the_program_and_of_each_command() {
     for command in [
         "demo",
         "fit",
+        "tune",
         "predict",
         "evaluate",
         "inspect",
         "report",
+        "reproduce",
         "completions",
         "man",
     ] {

@@ -9,5 +9,7 @@ mod help;
 mod interruption;
 mod model_file;
 mod precomputed;
+mod reproduce;
 mod results;
 mod schema;
+mod tune;

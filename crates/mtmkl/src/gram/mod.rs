@@ -62,6 +62,18 @@ impl Grams {
         Self::new(chosen.len(), matrices)
     }
 
+    /// Some of the kernels, on all samples or on some of them, copied so that their rows lie together.
+    pub(crate) fn part(&self, kernels: &[usize], chosen: Option<&[usize]>) -> Self {
+        let matrices: Vec<Matrix> = kernels
+            .par_iter()
+            .map(|&kernel| match chosen {
+                Some(chosen) => self.matrices[kernel].subset(self.samples, chosen),
+                None => self.matrices[kernel].clone(),
+            })
+            .collect();
+        Self::new(chosen.map_or(self.samples, <[usize]>::len), matrices)
+    }
+
     /// The same, rounded to single precision.
     pub(crate) fn into_single(self) -> Self {
         let matrices = self

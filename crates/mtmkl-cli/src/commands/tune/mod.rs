@@ -1,0 +1,460 @@
+//! `mtmkl tune`: which settings predict best on rows kept aside, and a model with them from all rows.
+
+mod folds;
+mod results;
+mod wanted;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::error::DataProblem;
+use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Parameter, Search, Trial, in_parallel};
+use mtmkl::{Problem, Task};
+use serde::{Deserialize, Serialize};
+
+use self::folds::{fold_of, splits};
+use self::results::Results;
+use self::wanted::Wanted;
+use super::Outcome;
+use super::fit::{Fit, check_columns, interruptible, run_of};
+use crate::args::{FitArgs, TuneArgs};
+use crate::dataset::Dataset;
+use crate::frame::{Goal, Raw};
+use crate::journal::{Fingerprint, Journal};
+use crate::predictor::Predictions;
+use crate::progress::{Fits, Progress};
+use crate::score::{Score, metric, score};
+use crate::words::count;
+use crate::{choices, output};
+
+/// The journal's name where none is given.
+const JOURNAL: &str = "mtmkl-tune.journal";
+
+/// One cell on one fold, as the journal keeps it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Finished {
+    cell: usize,
+    fold: usize,
+    /// Not there where it is not defined.
+    score: Option<f64>,
+    tasks: Vec<Option<f64>>,
+    status: String,
+    converged: bool,
+    passes: usize,
+    seconds: f64,
+}
+
+/// Everything that is tried on everything.
+struct Tune {
+    fit: Fit,
+    /// The rows without their values: what scores look at.
+    targets: Raw,
+    metric: Metric,
+    inlier: Option<String>,
+    grid: Grid,
+    /// For each kernel set, its specifications as given.
+    kernel_sets: Vec<Vec<String>>,
+    folds: Vec<Fold>,
+    /// What the folds are, in words.
+    split: String,
+    tasks: Vec<Task>,
+}
+
+/// `mtmkl tune`
+///
+/// # Errors
+/// When the input cannot be used, the journal is not of this run, or something cannot be written.
+pub fn run(args: &TuneArgs) -> Result<Outcome> {
+    let mut args = args.clone();
+    if args.fit.print_config {
+        output::print(&toml::to_string(&args)?)?;
+        return Ok(Outcome::Done);
+    }
+    let wanted = Wanted::new(&args)?;
+    let kernel_sets = kernel_sets(&mut args)?;
+    args.picture
+        .iter()
+        .chain(&args.journal)
+        .try_for_each(|path| output::check_place(path))?;
+    if let Some(group) = args
+        .group
+        .clone()
+        .filter(|group| !args.fit.ignore.contains(group))
+    {
+        args.fit.ignore.push(group);
+    }
+    // Opening gives precomputed kernels names of their own; the settings keep the paths.
+    let given = args.fit.kernel.clone();
+    let (fit, dataset) = Fit::open(&mut args.fit, "tune")?;
+    let (mut tune, dataset) = Tune::new(&args, &wanted, kernel_sets, fit, dataset)?;
+    let stop = interruptible();
+    let Some((finished, computed)) = tune.search(&args, &dataset, &stop)? else {
+        return Ok(Outcome::NotConverged);
+    };
+    let results = Results::new(&tune, &finished);
+    let best = &tune.grid.cells()[results.best];
+    settle(&mut args.fit, best);
+    args.fit.kernel.clone_from(&tune.kernel_sets[best.kernels]);
+    let mut shown = args.fit.clone();
+    if tune.kernel_sets.len() == 1 {
+        shown.kernel = given;
+    }
+    tune.fit.settings = toml::to_string(&shown)?;
+    let picture = results.picture(&tune);
+    let mut learned = tune.fit.learn(&args.fit, dataset, || stop.clone())?;
+    learned.model.notes_mut().insert(
+        super::report::PICTURES.to_string(),
+        serde_json::to_string(&[(picture.title.clone(), picture.title.clone(), picture.svg())])?,
+    );
+    learned.save(&args.fit)?;
+    if let Some(path) = &args.picture {
+        mtmkl::model::write_whole(path, picture.svg().as_bytes())?;
+    }
+    if args.fit.json {
+        let mut object = learned.json(&args.fit);
+        object["tune"] = results.json(&tune, computed);
+        output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
+    } else {
+        let text = results.text(&tune, computed) + "\n" + &learned.text(&args.fit);
+        output::print(&text)?;
+    }
+    Ok(learned.outcome())
+}
+
+/// The kernel sets as lists of specifications; the flags then name each kernel once.
+fn kernel_sets(args: &mut TuneArgs) -> Result<Vec<Vec<String>>> {
+    if args.kernel_set.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sets = Vec::new();
+    let mut all: Vec<String> = Vec::new();
+    for text in &args.kernel_set {
+        let set: Vec<String> = text
+            .split(';')
+            .map(|spec| spec.trim().to_string())
+            .filter(|spec| !spec.is_empty())
+            .collect();
+        if set.is_empty() {
+            bail!(
+                "--kernel-set {text}: there is no kernel in it; separate them by `;`, e.g. 'linear;rbf:sigma=1|2'"
+            );
+        }
+        for spec in &set {
+            if spec.starts_with("precomputed") {
+                bail!(
+                    "--kernel-set {text}: precomputed kernels cannot stand in a set; give them with --kernel, for all cells"
+                );
+            }
+            if !all.contains(spec) {
+                all.push(spec.clone());
+            }
+        }
+        sets.push(set);
+    }
+    args.fit.kernel = all;
+    Ok(sets)
+}
+
+/// Writes a cell's values where `fit` would find them.
+fn settle(args: &mut FitArgs, cell: &Cell) {
+    args.sharing = Some(cell.sharing.name().to_string());
+    for parameter in Parameter::ALL {
+        let Some(value) = parameter.of(cell) else {
+            continue;
+        };
+        match parameter {
+            Parameter::C => args.c = value,
+            Parameter::Lambda => args.lambda = value,
+            Parameter::Nu => args.nu = value,
+            Parameter::Epsilon => args.epsilon = value,
+            Parameter::P => args.p = value,
+            Parameter::Q => args.q = value,
+            Parameter::Radius => args.radius = value,
+            Parameter::Beta => args.beta = Some(value),
+            Parameter::Upper => args.upper = Some(value),
+            _ => {}
+        }
+    }
+}
+
+impl Tune {
+    fn new(
+        args: &TuneArgs,
+        wanted: &Wanted,
+        mut kernel_sets: Vec<Vec<String>>,
+        fit: Fit,
+        dataset: Dataset,
+    ) -> Result<(Self, Dataset)> {
+        if kernel_sets.is_empty() {
+            kernel_sets.push(args.fit.kernel.clone());
+        }
+        let metric = metric(args.metric.as_deref(), &fit.frame.goal)?;
+        if fit.frame.goal == Goal::OneClass && (fit.frame.target.is_none() || args.inlier.is_none())
+        {
+            bail!(
+                "machine {} learns without labels, so there is nothing to choose by; name a column that tells inliers with --target \
+                 COLUMN --inlier VALUE",
+                args.fit.machine
+            );
+        }
+        let machine = choices::machine(&args.fit)?;
+        let sharings = wanted.sharings(&args.fit, dataset.tasks.len())?;
+        let grid =
+            Grid::new(&machine, &sharings, kernel_sets.len(), &wanted.axes).map_err(|error| {
+                match error {
+                    mtmkl::Error::Param { name, expected, .. } => {
+                        anyhow!("--grid {name}=…: expected {expected}")
+                    }
+                    other => other.into(),
+                }
+            })?;
+        let (splits, split) = splits(args, &fit)?;
+        let folds = splits
+            .iter()
+            .map(|split| fold_of(split, &fit.train, &dataset))
+            .collect();
+        let targets = Raw {
+            values: Vec::new(),
+            ..fit.raw.clone()
+        };
+        let tune = Self {
+            fit,
+            targets,
+            metric,
+            inlier: args.inlier.clone(),
+            grid,
+            kernel_sets,
+            folds,
+            split,
+            tasks: dataset.tasks.clone(),
+        };
+        Ok((tune, dataset))
+    }
+
+    /// Fits every cell on every fold that the journal does not have; `None` where it was interrupted.
+    fn search(
+        &self,
+        args: &TuneArgs,
+        dataset: &Dataset,
+        stop: &mtmkl::Stop,
+    ) -> Result<Option<(Vec<Finished>, usize)>> {
+        let spec = choices::problem(&args.fit, self.tasks.len())?;
+        check_columns(&spec, &self.fit.frame, &self.fit.table)?;
+        let located = |error| self.fit.located(error, &self.tasks, &args.fit);
+        let sets = self.positions(&spec.kernels)?;
+        let problem = Problem::new(
+            mtmkl::ProblemSpec {
+                machine: self.grid.cells()[0].machine.clone(),
+                sharing: self.grid.cells()[0].sharing.clone(),
+                ..spec
+            },
+            dataset.samples.clone(),
+            dataset.tasks.clone(),
+        )
+        .map_err(located)?;
+        let search = Search::new(&problem, &sets, &self.grid, &self.folds).map_err(|error| {
+            match &error {
+                mtmkl::Error::Data {
+                    place,
+                    problem: DataProblem::OneClass { .. },
+                } => anyhow!(
+                    "{place}: in one of the folds all rows to learn from are of one class; take fewer folds, or another --group"
+                ),
+                _ => located(error),
+            }
+        })?;
+        let path = args
+            .journal
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(JOURNAL));
+        let (journal, lines) = Journal::open(
+            &path,
+            "mtmkl tune",
+            &self.fingerprint(&args.fit)?,
+            args.resume,
+        )?;
+        let mut done: BTreeMap<(usize, usize), Finished> = BTreeMap::new();
+        for line in lines {
+            let finished: Finished = serde_json::from_value(line)
+                .with_context(|| format!("{} cannot be read", path.display()))?;
+            done.insert((finished.cell, finished.fold), finished);
+        }
+        let known = done.len();
+        let total = self.grid.cells().len() * self.folds.len();
+        let mut silent = Progress::new(false, true, args.fit.tol);
+        let run = run_of(&args.fit, stop, &mut silent)?;
+        let limits = Limits {
+            tolerance: run.tolerance,
+            max_passes: run.max_passes,
+            time_limit: run.time_limit,
+            seed: run.seed,
+            stop: stop.clone(),
+        };
+        let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
+        if known < total {
+            let prepared = problem.prepare(&run).map_err(located)?;
+            drop(run);
+            let done = Mutex::new(&mut done);
+            let kept = |cell: usize, fold: usize| {
+                let done = done
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                done.contains_key(&(cell, fold))
+            };
+            let chains = self.grid.chains(self.folds.len());
+            in_parallel(
+                chains.len(),
+                args.fit.threads,
+                |number, threads| -> Result<()> {
+                    if stop.is_requested() {
+                        return Ok(());
+                    }
+                    let chain = &chains[number];
+                    let mut failure = None;
+                    let tell = |trial: Trial<'_>| match self.keep(&trial, dataset, &journal) {
+                        Ok(finished) => {
+                            fits.advance(&format!(
+                                "{} {:.4}",
+                                self.metric.name(),
+                                finished.score.unwrap_or(f64::NAN)
+                            ));
+                            let mut done = done
+                                .lock()
+                                .unwrap_or_else(std::sync::PoisonError::into_inner);
+                            done.insert((finished.cell, finished.fold), finished);
+                            ControlFlow::Continue(())
+                        }
+                        Err(error) => {
+                            failure = Some(error);
+                            ControlFlow::Break(())
+                        }
+                    };
+                    search
+                        .follow(
+                            &prepared,
+                            chain,
+                            &limits,
+                            threads,
+                            |cell| !kept(cell, chain.fold),
+                            tell,
+                        )
+                        .map_err(located)?;
+                    failure.map_or(Ok(()), Err)
+                },
+            )?;
+        }
+        fits.finish();
+        if done.len() < total {
+            output::note(&format!(
+                "mtmkl: stopped; {} of {} are kept in {}. The same command with --resume goes on from there",
+                done.len(),
+                count(total, "fit", "fits"),
+                path.display()
+            ));
+            return Ok(None);
+        }
+        if args.journal.is_none() {
+            journal.remove()?;
+        }
+        Ok(Some((done.into_values().collect(), total - known)))
+    }
+
+    /// Scores a trial and writes it down.
+    fn keep(&self, trial: &Trial<'_>, dataset: &Dataset, journal: &Journal) -> Result<Finished> {
+        let score = self.judge(trial, dataset)?;
+        let outcome = trial.model.outcome();
+        let there = |value: f64| value.is_finite().then_some(value);
+        let finished = Finished {
+            cell: trial.cell,
+            fold: trial.fold,
+            score: there(score.mean),
+            tasks: score.tasks.iter().map(|task| there(task.score)).collect(),
+            status: outcome.status.name().to_string(),
+            converged: outcome.status.is_converged(),
+            passes: outcome.trace.len(),
+            seconds: trial.seconds,
+        };
+        journal.add(&serde_json::to_value(&finished)?)?;
+        Ok(finished)
+    }
+
+    fn judge(&self, trial: &Trial<'_>, dataset: &Dataset) -> Result<Score> {
+        let held = &self.folds[trial.fold].held;
+        let frame = &self.fit.frame;
+        let raw_rows = |set: usize| held[set].iter().map(move |&row| dataset.rows[set][row]);
+        let (rows, predictions): (Vec<usize>, Predictions) = match &frame.goal {
+            Goal::Multiclass { classes, scheme } => (
+                raw_rows(0).collect(),
+                Predictions::of_classes(classes, *scheme, &trial.decisions),
+            ),
+            goal => {
+                let machine = trial.model.machine().build();
+                let rows: Vec<usize> = (0..held.len()).flat_map(raw_rows).collect();
+                let mut predictions = Predictions::of_rows(rows.len());
+                let decisions = trial.model.tasks().iter().zip(&trial.decisions);
+                // With a task column, each task has a sample set of its own, in the same order.
+                for (row, &decision) in decisions.flat_map(|(_, values)| values).enumerate() {
+                    predictions.fill(row, goal, machine.as_ref(), decision);
+                }
+                (rows, predictions)
+            }
+        };
+        score(
+            frame,
+            &self.targets.subset(&rows, 0),
+            &predictions,
+            self.inlier.as_deref(),
+            self.metric,
+        )
+    }
+
+    /// The kernel sets as positions among all kernels.
+    fn positions(&self, kernels: &[mtmkl::kernel::KernelView]) -> Result<Vec<Vec<usize>>> {
+        if self.kernel_sets.len() == 1 {
+            return Ok(vec![(0..kernels.len()).collect()]);
+        }
+        self.kernel_sets
+            .iter()
+            .map(|set| {
+                let mut positions = Vec::new();
+                for spec in set {
+                    for view in mtmkl::kernel::parse_kernels(spec)? {
+                        let at = kernels.iter().position(|known| known.name == view.name);
+                        positions.push(
+                            at.with_context(|| format!("kernel `{}` is not there", view.name))?,
+                        );
+                    }
+                }
+                Ok(positions)
+            })
+            .collect()
+    }
+
+    /// Of everything that scores depend on.
+    fn fingerprint(&self, args: &FitArgs) -> Result<Fingerprint> {
+        let mut fingerprint = Fingerprint::default();
+        let raw = &self.fit.raw;
+        fingerprint.bytes(serde_json::to_string(self.grid.cells())?.as_bytes());
+        for text in self.kernel_sets.iter().flatten().chain(&args.kernel) {
+            fingerprint.bytes(text.as_bytes());
+        }
+        fingerprint
+            .bytes(format!("{:?} {:?} {:?}", self.metric, self.inlier, self.folds).as_bytes())
+            .bytes(
+                format!(
+                    "{} {} {} {}",
+                    args.solver, args.normalize, args.tol, args.max_passes
+                )
+                .as_bytes(),
+            )
+            .bytes(format!("{:?} {} {:?}", args.time_limit, args.seed, self.fit.frame).as_bytes())
+            .bytes(format!("{:?} {:?}", raw.target, raw.task).as_bytes())
+            .numbers(raw.numbers.as_deref().unwrap_or_default())
+            .numbers(raw.weights.as_deref().unwrap_or_default())
+            .numbers(&self.fit.values);
+        Ok(fingerprint)
+    }
+}

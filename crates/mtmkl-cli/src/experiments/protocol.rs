@@ -1,0 +1,645 @@
+//! The paper's protocol: a fixed subset of each data set, random draws of training rows, the rest halved for choosing and testing.
+//!
+//! For every draw and method, each cell of the method's grid is fitted on the training rows; the cell that is best on the
+//! validation half (of equal ones the first: small C before large, small q before large) is judged once on the test half. All
+//! methods see the same draws, and all draws are views of the same Gram matrices.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use anyhow::{Context, Result, bail};
+use mtmkl::kernel::KernelView;
+use mtmkl::machine::MachineSpec;
+use mtmkl::random::Random;
+use mtmkl::select::{Cell, Chain, Fold, Grid, Limits, Metric, Parameter, Search, split};
+use mtmkl::sharing::SharingSpec;
+use mtmkl::{Prepared, Problem, ProblemSpec, Samples, Targets, Task};
+use serde::{Deserialize, Serialize};
+
+use super::paper::{Benchmark, Choice};
+use super::sources::Source;
+use crate::args::Scaling;
+use crate::journal::Fingerprint;
+use crate::words::by_number_then_text;
+
+/// C of the paper.
+pub const C: [f64; 7] = [1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0];
+/// The paper's p.
+pub const P: f64 = 1.1;
+/// Tang's β as shares of the number of tasks: 0 is one space for all tasks, 1 one for each.
+pub const TANG: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// q of the paper: 1.0, 1.1, …, 2.0.
+pub fn q() -> Vec<f64> {
+    (10..=20).map(|tenths| f64::from(tenths) / 10.0).collect()
+}
+
+/// A way to share kernel weights, under the paper's name where it has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Method {
+    /// Its name on the command line and in files.
+    pub name: &'static str,
+    /// Its name in tables.
+    pub title: &'static str,
+}
+
+/// All methods, the paper's three first.
+pub const METHODS: [Method; 7] = [
+    Method {
+        name: "pscs",
+        title: "PSCS",
+    },
+    Method {
+        name: "cs",
+        title: "CS",
+    },
+    Method {
+        name: "is",
+        title: "IS",
+    },
+    Method {
+        name: "tang",
+        title: "Tang",
+    },
+    Method {
+        name: "group",
+        title: "L_p–L_q group",
+    },
+    Method {
+        name: "uniform",
+        title: "uniform average",
+    },
+    Method {
+        name: "single",
+        title: "best single kernel",
+    },
+];
+
+impl Method {
+    /// The method of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        METHODS.iter().find(|method| method.name == name)
+    }
+
+    /// The sharings it chooses among, for so many tasks and kernels.
+    fn sharings(&self, tasks: usize, kernels: usize) -> Vec<SharingSpec> {
+        let (p, radius) = (P, 1.0);
+        match self.name {
+            "pscs" => q()
+                .into_iter()
+                .map(|q| SharingSpec::Pscs { p, q, radius })
+                .collect(),
+            "cs" => vec![SharingSpec::Common { p, radius }],
+            "is" => vec![SharingSpec::Independent { p, radius }],
+            "tang" => TANG
+                .iter()
+                .map(|share| SharingSpec::Tang {
+                    beta: share * tasks as f64,
+                })
+                .collect(),
+            "group" => q()
+                .into_iter()
+                .map(|q| SharingSpec::Group { p, q, radius })
+                .collect(),
+            "uniform" => vec![SharingSpec::Uniform],
+            _ => (0..kernels)
+                .map(|kernel| SharingSpec::Fixed {
+                    weights: (0..kernels)
+                        .map(|other| f64::from(u8::from(other == kernel)))
+                        .collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The method whose cell this is.
+    fn of(cell: &Cell) -> &'static Self {
+        let name = match cell.sharing.name() {
+            "common" => "cs",
+            "independent" => "is",
+            "fixed" => "single",
+            other => other,
+        };
+        Self::named(name).unwrap_or(&METHODS[0])
+    }
+}
+
+/// What all sets have in common.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How features are scaled, on all rows of a set's subset; labels are not looked at.
+    pub scale: Scaling,
+    /// The kernels.
+    pub kernels: Vec<KernelView>,
+    /// The methods.
+    pub methods: Vec<&'static Method>,
+    /// Training shares in per cent in place of each set's own.
+    pub shares: Option<Vec<f64>>,
+    /// How many draws.
+    pub runs: usize,
+    /// The seed of subsets and draws.
+    pub seed: u64,
+}
+
+/// The best cell of one method on one draw, as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unit {
+    /// The data set.
+    pub set: String,
+    /// The fingerprint of its numbers.
+    pub data: String,
+    /// The training share in per cent.
+    pub share: f64,
+    /// The draw.
+    pub run: usize,
+    /// The method.
+    pub method: String,
+    /// The chosen C.
+    #[serde(rename = "C")]
+    pub c: f64,
+    /// The chosen q, β or kernel (its number, from 1), where the method has one.
+    pub choice: Option<f64>,
+    /// Accuracy on the validation half, 0 to 1.
+    pub validation: f64,
+    /// Accuracy on the test half, 0 to 1.
+    pub test: f64,
+    /// How many fits were made.
+    pub fits: usize,
+    /// Those that did not reach the tolerance: the cell, how it ended, the gap.
+    pub not_converged: Vec<String>,
+    /// Passes of all fits together.
+    pub passes: usize,
+    /// Seconds of all fits together.
+    pub seconds: f64,
+    /// Seconds of the longest fit.
+    pub longest: f64,
+}
+
+/// Names a unit.
+pub type Key = (String, u64, usize, String);
+
+impl Unit {
+    /// Its name.
+    pub fn key(&self) -> Key {
+        key(&self.set, self.share, self.run, &self.method)
+    }
+}
+
+fn key(set: &str, share: f64, run: usize, method: &str) -> Key {
+    (set.to_string(), share.to_bits(), run, method.to_string())
+}
+
+/// A data set with all its draws.
+#[derive(Debug)]
+pub struct Experiment {
+    /// The paper's description of it.
+    pub set: &'static Benchmark,
+    /// Where its rows came from.
+    pub file: String,
+    /// The fingerprint of its numbers.
+    pub data: String,
+    /// The training shares in per cent.
+    pub shares: Vec<f64>,
+    problem: Problem,
+    grid: Grid,
+    kernel_sets: Vec<Vec<usize>>,
+    folds: Vec<Fold>,
+    /// For each fold, the test rows of each sample set.
+    tests: Vec<Vec<Vec<usize>>>,
+    /// For each fold, its share and draw.
+    draws: Vec<(f64, usize)>,
+    /// For one-vs-all tasks, the class of each row.
+    classes: Option<Vec<usize>>,
+}
+
+impl Experiment {
+    /// Chooses the rows, makes the draws, and refuses whatever cannot be fitted.
+    ///
+    /// # Errors
+    /// When a class has too few rows for the subset or for a share.
+    pub fn new(set: &'static Benchmark, source: &Source, settings: &Settings) -> Result<Self> {
+        let file = source.file.clone();
+        let groups = chosen_rows(set, source, settings.seed).with_context(|| file.clone())?;
+        let values = scaled(source, &groups, settings.scale);
+        let mut fingerprint = Fingerprint::default();
+        let mut samples = Vec::new();
+        for (rows, values) in groups.iter().map(|(_, rows)| rows).zip(&values) {
+            samples.push(Samples::new(values.clone(), rows.len(), source.columns)?);
+            fingerprint.numbers(values);
+            for &row in rows {
+                fingerprint.bytes(source.labels[row].as_bytes());
+            }
+        }
+        let (tasks, classes) = tasks_of(set, source, &groups);
+        let shares = settings
+            .shares
+            .clone()
+            .unwrap_or_else(|| set.shares.to_vec());
+        let mut folds = Vec::new();
+        let mut tests = Vec::new();
+        let mut draws = Vec::new();
+        // Draw by draw over all shares, so that an estimate of the time left holds from the beginning.
+        for run in 0..settings.runs {
+            for &share in &shares {
+                let (fold, test) = draw(set, source, &groups, share, run, settings.seed)?;
+                folds.push(fold);
+                tests.push(test);
+                draws.push((share, run));
+            }
+        }
+        let cells = settings
+            .methods
+            .iter()
+            .flat_map(|method| method.sharings(tasks.len(), settings.kernels.len()))
+            .flat_map(|sharing| {
+                C.map(|c| Cell {
+                    kernels: 0,
+                    sharing: sharing.clone(),
+                    machine: MachineSpec::svc(c),
+                })
+            })
+            .collect();
+        let spec = ProblemSpec::new(
+            settings.kernels.clone(),
+            MachineSpec::svc(1.0),
+            SharingSpec::Uniform,
+        );
+        let experiment = Self {
+            set,
+            file,
+            data: fingerprint.text(),
+            shares,
+            problem: Problem::new(spec, samples, tasks)?,
+            grid: Grid::of(cells),
+            kernel_sets: vec![(0..settings.kernels.len()).collect()],
+            folds,
+            tests,
+            draws,
+            classes,
+        };
+        experiment.search()?;
+        Ok(experiment)
+    }
+
+    /// The search over all its draws, everything checked.
+    ///
+    /// # Errors
+    /// When a cell does not go with a draw.
+    pub fn search(&self) -> Result<Search<'_>> {
+        Ok(Search::new(
+            &self.problem,
+            &self.kernel_sets,
+            &self.grid,
+            &self.folds,
+        )?)
+    }
+
+    /// The problem on all rows, to compute its Gram matrices.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// One chain of cells for each draw and method.
+    pub fn chains(&self) -> Vec<Chain> {
+        self.grid.chains(self.folds.len())
+    }
+
+    /// What a chain's unit is called in the journal.
+    pub fn key(&self, chain: &Chain) -> Key {
+        let (share, run) = self.draws[chain.fold];
+        let method = Method::of(&self.grid.cells()[chain.cells[0]]);
+        key(self.set.name, share, run, method.name)
+    }
+
+    /// Fits a chain's cells and judges the best; `None` where it was stopped.
+    ///
+    /// # Errors
+    /// When a fit breaks down.
+    pub fn follow(
+        &self,
+        search: &Search<'_>,
+        prepared: &Prepared<'_>,
+        chain: &Chain,
+        limits: &Limits,
+        threads: usize,
+    ) -> Result<Option<Unit>> {
+        let (share, run) = self.draws[chain.fold];
+        let method = Method::of(&self.grid.cells()[chain.cells[0]]);
+        let mut unit = Unit {
+            set: self.set.name.to_string(),
+            data: self.data.clone(),
+            share,
+            run,
+            method: method.name.to_string(),
+            c: f64::NAN,
+            choice: None,
+            validation: f64::NAN,
+            test: f64::NAN,
+            fits: 0,
+            not_converged: Vec::new(),
+            passes: 0,
+            seconds: 0.0,
+            longest: 0.0,
+        };
+        let mut best: Option<usize> = None;
+        search.follow(
+            prepared,
+            chain,
+            limits,
+            threads,
+            |_| true,
+            |trial| {
+                let outcome = trial.model.outcome();
+                unit.fits += 1;
+                unit.passes += outcome.trace.len();
+                unit.seconds += trial.seconds;
+                unit.longest = unit.longest.max(trial.seconds);
+                let cell = &self.grid.cells()[trial.cell];
+                if !outcome.status.is_converged() {
+                    let named = chosen(cell).map_or(String::new(), |value| format!(", {value}"));
+                    unit.not_converged.push(format!(
+                        "C {}{named}: {}, gap {:.1e}, {} passes",
+                        Parameter::C.of(cell).unwrap_or(f64::NAN),
+                        outcome.status.name(),
+                        outcome.gap,
+                        outcome.trace.len()
+                    ));
+                }
+                let validation = self.accuracy(&self.folds[chain.fold].held, &trial.decisions);
+                // Of equal ones the first in the grid, which is not always the first in the chain.
+                let better = Metric::Accuracy.is_better(validation, unit.validation)
+                    || (validation == unit.validation && best.is_none_or(|best| trial.cell < best));
+                if better {
+                    let tests = &self.tests[chain.fold];
+                    best = Some(trial.cell);
+                    unit.validation = validation;
+                    unit.test = self.accuracy(tests, &trial.prepared.decisions(trial.model, tests));
+                    unit.c = Parameter::C.of(cell).unwrap_or(f64::NAN);
+                    unit.choice = chosen(cell);
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+        Ok((unit.fits == chain.cells.len()).then_some(unit))
+    }
+
+    /// The share of rows whose class has the largest decision value, or the mean over tasks of the share on the right side.
+    fn accuracy(&self, rows: &[Vec<usize>], decisions: &[Vec<f64>]) -> f64 {
+        if let Some(classes) = &self.classes {
+            let truth: Vec<usize> = rows[0].iter().map(|&row| classes[row]).collect();
+            let predicted: Vec<usize> = (0..truth.len())
+                .map(|row| {
+                    let mut best = 0;
+                    for (class, values) in decisions.iter().enumerate() {
+                        if values[row] > decisions[best][row] {
+                            best = class;
+                        }
+                    }
+                    best
+                })
+                .collect();
+            return Metric::Accuracy.of_classes(&truth, &predicted, &[]);
+        }
+        let tasks = self.problem.tasks();
+        let scores = tasks.iter().zip(decisions).map(|(task, decisions)| {
+            let Targets::Labels(labels) = &task.targets else {
+                return f64::NAN;
+            };
+            let own: Vec<f64> = rows[task.samples].iter().map(|&row| labels[row]).collect();
+            Metric::Accuracy.of_labels(&own, decisions)
+        });
+        scores.sum::<f64>() / tasks.len() as f64
+    }
+}
+
+/// q, β or the kernel's number, where a cell has one that was chosen.
+fn chosen(cell: &Cell) -> Option<f64> {
+    match &cell.sharing {
+        SharingSpec::Fixed { weights } => weights
+            .iter()
+            .position(|&weight| weight > 0.0)
+            .map(|at| (at + 1) as f64),
+        _ => Parameter::Q.of(cell).or_else(|| Parameter::Beta.of(cell)),
+    }
+}
+
+/// A seed of its own for each purpose.
+fn seed_of(seed: u64, purpose: &str) -> u64 {
+    let mut fingerprint = Fingerprint::default();
+    fingerprint
+        .bytes(&seed.to_le_bytes())
+        .bytes(purpose.as_bytes());
+    // The text is the number in base 16.
+    Random::new(u64::from_str_radix(&fingerprint.text(), 16).unwrap_or(seed)).bits()
+}
+
+/// The rows of the subset by sample set, each with its task's name (or none for one-vs-all).
+fn chosen_rows(set: &Benchmark, source: &Source, seed: u64) -> Result<Vec<(String, Vec<usize>)>> {
+    let mut random = Random::new(seed_of(seed, &format!("subset {}", set.name)));
+    let mut by_class: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (row, label) in source.labels.iter().enumerate() {
+        let task = source
+            .tasks
+            .as_ref()
+            .map_or("", |tasks| tasks[row].as_str());
+        by_class.entry((task, label)).or_default().push(row);
+    }
+    let mut take = |task: &str, class: &str, each: usize| -> Result<Vec<usize>> {
+        let mut rows = by_class.get(&(task, class)).cloned().unwrap_or_default();
+        let of = if task.is_empty() {
+            String::new()
+        } else {
+            format!(" of task `{task}`")
+        };
+        if rows.is_empty() {
+            bail!("there is no row of class `{class}`{of}");
+        }
+        if rows.len() < each {
+            bail!(
+                "class `{class}`{of} has {} rows, the experiment takes {each}",
+                rows.len()
+            );
+        }
+        split::shuffle(&mut rows, &mut random);
+        if each > 0 {
+            rows.truncate(each);
+        }
+        Ok(rows)
+    };
+    let sorted = |mut names: Vec<String>| {
+        names.sort_by(|a, b| by_number_then_text(a, b));
+        names.dedup();
+        names
+    };
+    match set.choice {
+        Choice::Classes { classes, each } => {
+            let all = sorted(source.labels.clone());
+            let classes: Vec<String> = if classes.is_empty() {
+                all
+            } else {
+                classes.iter().map(ToString::to_string).collect()
+            };
+            let mut rows = Vec::new();
+            for class in &classes {
+                rows.extend(take("", class, each)?);
+            }
+            rows.sort_unstable();
+            Ok(vec![(String::new(), rows)])
+        }
+        Choice::Tasks { tasks, each } => {
+            let all = sorted(source.tasks.clone().context("there is no task column")?);
+            let names: Vec<String> = if tasks.is_empty() {
+                all
+            } else {
+                tasks.iter().map(ToString::to_string).collect()
+            };
+            names
+                .into_iter()
+                .map(|name| {
+                    let mut rows = take(&name, "1", each)?;
+                    let each = rows.len();
+                    rows.extend(take(&name, "-1", each)?);
+                    rows.sort_unstable();
+                    Ok((name, rows))
+                })
+                .collect()
+        }
+    }
+}
+
+/// The rows of each sample set as numbers, columns scaled by all of them together.
+fn scaled(source: &Source, groups: &[(String, Vec<usize>)], scale: Scaling) -> Vec<Vec<f64>> {
+    let d = source.columns;
+    let all: Vec<usize> = groups.iter().flat_map(|(_, rows)| rows).copied().collect();
+    let n = all.len() as f64;
+    let scales: Vec<(f64, f64)> = (0..d)
+        .map(|column| {
+            let values = || all.iter().map(|&row| source.values[row * d + column]);
+            // A constant column stays what it is, at zero.
+            let inverse = |width: f64| if width > 0.0 { width.recip() } else { 1.0 };
+            match scale {
+                Scaling::None => (0.0, 1.0),
+                Scaling::Minmax => {
+                    let low = values().fold(f64::INFINITY, f64::min);
+                    (
+                        low,
+                        inverse(values().fold(f64::NEG_INFINITY, f64::max) - low),
+                    )
+                }
+                Scaling::Standard => {
+                    let mean = values().sum::<f64>() / n;
+                    let variance = values().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
+                    (mean, inverse(variance.sqrt()))
+                }
+            }
+        })
+        .collect();
+    groups
+        .iter()
+        .map(|(_, rows)| {
+            let cells = rows
+                .iter()
+                .flat_map(|&row| &source.values[row * d..(row + 1) * d]);
+            cells
+                .zip(scales.iter().cycle())
+                .map(|(value, (offset, factor))| (value - offset) * factor)
+                .collect()
+        })
+        .collect()
+}
+
+/// One task per class over one sample set, or one per sample set.
+fn tasks_of(
+    set: &Benchmark,
+    source: &Source,
+    groups: &[(String, Vec<usize>)],
+) -> (Vec<Task>, Option<Vec<usize>>) {
+    let sign = |yes: bool| if yes { 1.0 } else { -1.0 };
+    match set.choice {
+        Choice::Classes { .. } => {
+            let rows = &groups[0].1;
+            let mut names: Vec<&String> = rows.iter().map(|&row| &source.labels[row]).collect();
+            names.sort_by(|a, b| by_number_then_text(a, b));
+            names.dedup();
+            let class = |row: usize| {
+                names
+                    .iter()
+                    .position(|name| **name == source.labels[row])
+                    .unwrap_or(0)
+            };
+            let classes: Vec<usize> = rows.iter().map(|&row| class(row)).collect();
+            let tasks = names
+                .iter()
+                .enumerate()
+                .map(|(own, name)| {
+                    let labels = classes.iter().map(|&class| sign(class == own)).collect();
+                    Task::new((*name).clone(), Targets::Labels(labels))
+                })
+                .collect();
+            (tasks, Some(classes))
+        }
+        Choice::Tasks { .. } => {
+            let tasks = groups
+                .iter()
+                .enumerate()
+                .map(|(number, (name, rows))| {
+                    let labels = rows
+                        .iter()
+                        .map(|&row| sign(source.labels[row] == "1"))
+                        .collect();
+                    Task::new(name.clone(), Targets::Labels(labels)).on(number)
+                })
+                .collect();
+            (tasks, None)
+        }
+    }
+}
+
+/// Training and validation rows of a draw, and its test rows.
+fn draw(
+    set: &Benchmark,
+    source: &Source,
+    groups: &[(String, Vec<usize>)],
+    share: f64,
+    run: usize,
+    seed: u64,
+) -> Result<(Fold, Vec<Vec<usize>>)> {
+    let mut fold = Fold {
+        learn: Vec::new(),
+        held: Vec::new(),
+    };
+    let mut tests = Vec::new();
+    for (name, rows) in groups {
+        let labels: Vec<&String> = rows.iter().map(|&row| &source.labels[row]).collect();
+        let strata = split::numbered(&labels);
+        let kinds = strata.iter().max().map_or(0, |most| most + 1);
+        let counts = (0..kinds).map(|kind| strata.iter().filter(|&&own| own == kind).count());
+        let least = counts.min().unwrap_or(0);
+        if !(share > 0.0 && share < 100.0) {
+            bail!("--share {share}: expected a number of per cent between 0 and 100");
+        }
+        // Half a row is rounded up to one; with less, a part would have none of a class, or more than its share.
+        let part = |per_cent: f64| per_cent / 100.0 * (least as f64) >= 0.5;
+        if !part(share) || !part(0.5 * (100.0 - share)) {
+            let of = if name.is_empty() {
+                set.title.to_string()
+            } else {
+                format!("task `{name}` of {}", set.title)
+            };
+            bail!(
+                "--share {share}: a class of {of} has {least} rows, too few for {share} per cent of them to learn from and half of the rest each to \
+                 choose and to test; take between {:.2} and {:.2}",
+                50.0 / least as f64,
+                100.0 - 100.0 / least as f64
+            );
+        }
+        let seed = seed_of(seed, &format!("draw {} {name} {share} {run}", set.name));
+        let train = share / 100.0;
+        let made = split::by_shares(&strata, None, train, 0.5 * (1.0 - train), seed)
+            .with_context(|| format!("{}, {share} % for training", set.title))?;
+        fold.learn.push(made.train);
+        fold.held.push(made.validation);
+        tests.push(made.test);
+    }
+    Ok((fold, tests))
+}

@@ -1,0 +1,200 @@
+//! How good predictions are, as one number.
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Metric {
+    /// The share of rows that are right.
+    Accuracy,
+    /// The mean over classes of the share of their rows that are right: chance is 1/classes however rare a class is.
+    BalancedAccuracy,
+    /// 2 tp / (2 tp + fp + fn) of the class +1; for several classes the mean over them.
+    F1,
+    /// The chance that a row of the class +1 has the larger decision value than one of the class −1, equal values counting half;
+    /// for several classes the mean over them, each against all others.
+    Auc,
+    /// √(mean squared error). Less is better.
+    Rmse,
+    /// 1 − (squared error) / (squared error of the mean).
+    R2,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Accuracy,
+        Self::BalancedAccuracy,
+        Self::F1,
+        Self::Auc,
+        Self::Rmse,
+        Self::R2,
+    ];
+
+    /// The name in tables, in JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accuracy => "accuracy",
+            Self::BalancedAccuracy => "balanced-accuracy",
+            Self::F1 => "F1",
+            Self::Auc => "AUC",
+            Self::Rmse => "RMSE",
+            Self::R2 => "R2",
+        }
+    }
+
+    /// The metric of this name, written in small or capital letters.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|metric| metric.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it is about numbers, not classes.
+    pub fn is_for_numbers(self) -> bool {
+        matches!(self, Self::Rmse | Self::R2)
+    }
+
+    /// Whether `a` is a better score than `b`; a score that is not a number is worse than any.
+    pub fn is_better(self, a: f64, b: f64) -> bool {
+        match (a.is_nan(), b.is_nan()) {
+            (true, _) => false,
+            (false, true) => true,
+            _ if self == Self::Rmse => a < b,
+            _ => a > b,
+        }
+    }
+
+    /// The score of decision values for labels ±1: > 0 predicts +1. Not a number where it is not defined (no rows; for AUC and
+    /// balanced accuracy, only one class), or for a metric of numbers.
+    pub fn of_labels(self, labels: &[f64], decisions: &[f64]) -> f64 {
+        let truth: Vec<usize> = labels.iter().map(|&y| usize::from(y > 0.0)).collect();
+        let predicted: Vec<usize> = decisions.iter().map(|&f| usize::from(f > 0.0)).collect();
+        match self {
+            Self::Accuracy => accuracy(&truth, &predicted),
+            Self::BalancedAccuracy => mean((0..2).map(|class| recall(class, &truth, &predicted))),
+            Self::F1 => f1(1, &truth, &predicted),
+            Self::Auc => auc(&truth, decisions),
+            Self::Rmse | Self::R2 => f64::NAN,
+        }
+    }
+
+    /// The score of predicted classes 0..k. `values[c]` are the decision values for class c, needed for AUC only. A class without
+    /// rows does not count in the means over classes.
+    pub fn of_classes(self, truth: &[usize], predicted: &[usize], values: &[Vec<f64>]) -> f64 {
+        let classes = truth
+            .iter()
+            .chain(predicted)
+            .max()
+            .map_or(0, |most| most + 1);
+        let present = (0..classes).filter(|class| truth.contains(class));
+        match self {
+            Self::Accuracy => accuracy(truth, predicted),
+            Self::BalancedAccuracy => mean(present.map(|class| recall(class, truth, predicted))),
+            Self::F1 => mean(present.map(|class| f1(class, truth, predicted))),
+            Self::Auc => mean(present.map(|class| {
+                let own: Vec<usize> = truth.iter().map(|&c| usize::from(c == class)).collect();
+                values
+                    .get(class)
+                    .map_or(f64::NAN, |values| auc(&own, values))
+            })),
+            Self::Rmse | Self::R2 => f64::NAN,
+        }
+    }
+
+    /// The score of predicted numbers. Not a number where it is not defined (no rows; for R², all values equal), or for a metric
+    /// of classes.
+    pub fn of_numbers(self, truth: &[f64], predicted: &[f64]) -> f64 {
+        let left: f64 = truth
+            .iter()
+            .zip(predicted)
+            .map(|(y, f)| (y - f).powi(2))
+            .sum();
+        match self {
+            Self::Rmse => (left / truth.len() as f64).sqrt(),
+            Self::R2 => {
+                let middle = mean(truth.iter().copied());
+                let total: f64 = truth.iter().map(|y| (y - middle).powi(2)).sum();
+                if total > 0.0 {
+                    1.0 - left / total
+                } else {
+                    f64::NAN
+                }
+            }
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// Not a number where there is nothing.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0_usize), |(sum, count), value| {
+        (sum + value, count + 1)
+    });
+    sum / count as f64
+}
+
+fn accuracy(truth: &[usize], predicted: &[usize]) -> f64 {
+    mean(
+        truth
+            .iter()
+            .zip(predicted)
+            .map(|(a, b)| f64::from(u8::from(a == b))),
+    )
+}
+
+/// The share of a class' rows that were recognised.
+fn recall(class: usize, truth: &[usize], predicted: &[usize]) -> f64 {
+    let own = truth.iter().zip(predicted).filter(|(a, _)| **a == class);
+    mean(own.map(|(_, b)| f64::from(u8::from(*b == class))))
+}
+
+/// 0 where neither a row nor a prediction is of the class.
+fn f1(class: usize, truth: &[usize], predicted: &[usize]) -> f64 {
+    if truth.is_empty() {
+        return f64::NAN;
+    }
+    let count = |wanted: &dyn Fn(usize, usize) -> bool| -> f64 {
+        truth
+            .iter()
+            .zip(predicted)
+            .filter(|(a, b)| wanted(**a, **b))
+            .count() as f64
+    };
+    let hits = count(&|a, b| a == class && b == class);
+    let faults = count(&|a, b| (a == class) != (b == class));
+    if hits == 0.0 {
+        0.0
+    } else {
+        2.0 * hits / (2.0 * hits + faults)
+    }
+}
+
+/// Mann and Whitney's U: from the sum of the positive rows' ranks, ties sharing theirs.
+fn auc(positive: &[usize], values: &[f64]) -> f64 {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = 0.0;
+    let mut start = 0;
+    while start < order.len() {
+        let value = values[order[start]];
+        let ties = order[start..]
+            .iter()
+            .take_while(|&&row| values[row] == value)
+            .count()
+            .max(1);
+        // Ranks start + 1 … start + ties, their mean to each.
+        let rank = start as f64 + 0.5 * (ties + 1) as f64;
+        let own = order[start..start + ties]
+            .iter()
+            .filter(|&&row| positive[row] == 1)
+            .count();
+        ranks += rank * own as f64;
+        start += ties;
+    }
+    let yes = positive.iter().filter(|&&class| class == 1).count() as f64;
+    let no = positive.len() as f64 - yes;
+    if yes == 0.0 || no == 0.0 {
+        return f64::NAN;
+    }
+    (ranks - 0.5 * yes * (yes + 1.0)) / (yes * no)
+}

@@ -1,0 +1,25 @@
+//! Model selection: which parameters, sharing and kernels predict best on rows that were kept aside.
+//!
+//! Gram matrices are computed once per sample set. A fold is a view of them: its machines learn from some rows, and the decision
+//! values of the rows kept aside are Σ_i β_i Σ_m θ_m K_m(i, j) + b, from the same matrices, with no kernel computed again.
+//!
+//! - [`split`]: which rows are for learning, which for choosing, which for testing.
+//! - [`Metric`]: how good predictions are.
+//! - [`Grid`]: the cells to try, and the chains in which one cell starts from the last one's solution.
+//! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
+//! - [`paired_t_test`]: whether one method is better than another on the same draws.
+
+mod grid;
+mod held_out;
+mod metric;
+mod search;
+pub mod split;
+mod t_test;
+mod threads;
+
+pub use grid::{Axis, Cell, Chain, Grid, Parameter};
+pub use metric::Metric;
+pub use search::{Fold, Limits, Search, Trial};
+pub use split::Split;
+pub use t_test::{PairedTest, paired_t_test};
+pub use threads::in_parallel;

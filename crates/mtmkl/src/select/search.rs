@@ -1,0 +1,232 @@
+//! Fits of the cells of a grid on the folds of a problem.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::grid::{Cell, Chain, Grid};
+use crate::data::{Samples, Task};
+use crate::error::{Error, Result};
+use crate::kernel::KernelView;
+use crate::model::Model;
+use crate::problem::{Prepared, Problem, ProblemSpec};
+use crate::run::{Run, Stop};
+
+/// Rows of each sample set: those to learn from, and those kept aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fold {
+    /// For each sample set, the rows to learn from.
+    pub learn: Vec<Vec<usize>>,
+    /// For each sample set, the rows to decide about.
+    pub held: Vec<Vec<usize>>,
+}
+
+/// The limits of each single fit.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The certified relative gap to reach.
+    pub tolerance: f64,
+    /// At most this many passes.
+    pub max_passes: usize,
+    /// At most this much time.
+    pub time_limit: Option<Duration>,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Cancellation.
+    pub stop: Stop,
+}
+
+impl Limits {
+    fn run(&self, threads: usize) -> Run<'static> {
+        Run {
+            tolerance: self.tolerance,
+            max_passes: self.max_passes,
+            time_limit: self.time_limit,
+            threads,
+            seed: self.seed,
+            stop: self.stop.clone(),
+            ..Run::default()
+        }
+    }
+}
+
+/// One cell fitted on one fold.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    /// Which cell.
+    pub cell: usize,
+    /// Which fold.
+    pub fold: usize,
+    /// The fit.
+    pub model: &'a Model,
+    /// What it was fitted on: [`Prepared::decisions`] decides about further rows.
+    pub prepared: &'a Prepared<'a>,
+    /// By task, the decision values of the fold's rows kept aside.
+    pub decisions: Vec<Vec<f64>>,
+    /// Seconds for the fit.
+    pub seconds: f64,
+}
+
+/// A problem on all its rows, the cells and the folds to fit.
+#[derive(Debug)]
+pub struct Search<'a> {
+    spec: &'a ProblemSpec,
+    samples: &'a [Samples],
+    tasks: &'a [Task],
+    kernel_sets: &'a [Vec<usize>],
+    grid: &'a Grid,
+    folds: &'a [Fold],
+}
+
+impl<'a> Search<'a> {
+    /// The kernels of `problem` are all that any cell uses; `kernel_sets` are positions among them. Everything that can be refused
+    /// is refused here, before any kernel is computed.
+    ///
+    /// # Errors
+    /// When a cell does not go with the tasks of a fold.
+    pub fn new(
+        problem: &'a Problem,
+        kernel_sets: &'a [Vec<usize>],
+        grid: &'a Grid,
+        folds: &'a [Fold],
+    ) -> Result<Self> {
+        let search = Self {
+            spec: problem.spec(),
+            samples: problem.samples(),
+            tasks: problem.tasks(),
+            kernel_sets,
+            grid,
+            folds,
+        };
+        for cell in grid.cells() {
+            if kernel_sets.get(cell.kernels).is_none_or(Vec::is_empty) {
+                return Err(Error::param(
+                    "kernels",
+                    "an empty set",
+                    "at least one kernel in each set of the grid",
+                ));
+            }
+        }
+        let mut machines: Vec<_> = Vec::new();
+        for cell in grid.cells() {
+            if !machines.contains(&&cell.machine) {
+                machines.push(&cell.machine);
+            }
+        }
+        for (number, fold) in folds.iter().enumerate() {
+            // Sharings do not depend on rows, machines may.
+            let cells = if number == 0 { grid.cells() } else { &[] };
+            for cell in cells.iter().chain(grid.cells().first()) {
+                search.problem(cell, fold)?;
+            }
+            for task in search.tasks_on(fold) {
+                let count = task.rows.as_ref().map_or(0, Vec::len);
+                for machine in &machines {
+                    machine.build().check(&task, count)?;
+                }
+            }
+        }
+        Ok(search)
+    }
+
+    /// The tasks with only the rows that a fold learns from.
+    fn tasks_on(&self, fold: &Fold) -> Vec<Task> {
+        let learned: Vec<Vec<bool>> = self
+            .samples
+            .iter()
+            .zip(&fold.learn)
+            .map(|(set, rows)| {
+                let mut learned = vec![false; set.count()];
+                for &row in rows {
+                    learned[row] = true;
+                }
+                learned
+            })
+            .collect();
+        self.tasks
+            .iter()
+            .map(|task| task.restricted(&learned[task.samples]))
+            .collect()
+    }
+
+    fn kernels_of(&self, cell: &Cell) -> Vec<KernelView> {
+        self.kernel_sets[cell.kernels]
+            .iter()
+            .map(|&kernel| self.spec.kernels[kernel].clone())
+            .collect()
+    }
+
+    fn problem(&self, cell: &Cell, fold: &Fold) -> Result<Problem> {
+        let spec = ProblemSpec {
+            kernels: self.kernels_of(cell),
+            machine: cell.machine.clone(),
+            sharing: cell.sharing.clone(),
+            ..self.spec.clone()
+        };
+        Problem::new(spec, self.samples.to_vec(), self.tasks_on(fold))
+    }
+
+    /// Fits the cells of a chain for which `wanted` holds, one after the other, each with up to `threads` threads, and tells of
+    /// each. `base` has the Gram matrices of the problem. A fit that is stopped is not told of.
+    ///
+    /// # Errors
+    /// As [`Prepared::fit`].
+    pub fn follow(
+        &self,
+        base: &Prepared<'_>,
+        chain: &Chain,
+        limits: &Limits,
+        threads: usize,
+        wanted: impl Fn(usize) -> bool + Send + Sync,
+        mut tell: impl FnMut(Trial<'_>) -> ControlFlow<()> + Send,
+    ) -> Result<()> {
+        let cells: Vec<usize> = chain
+            .cells
+            .iter()
+            .copied()
+            .filter(|&cell| wanted(cell))
+            .collect();
+        let Some(&first) = cells.first() else {
+            return Ok(());
+        };
+        let fold = &self.folds[chain.fold];
+        let first = &self.grid.cells()[first];
+        let problem = self.problem(first, fold)?;
+        let prepared =
+            problem.prepare_from(base, &self.kernel_sets[first.kernels], &limits.run(threads))?;
+        prepared.install(|| {
+            let mut last: Option<Model> = None;
+            for number in cells {
+                let cell = &self.grid.cells()[number];
+                let started = Instant::now();
+                let model = next_fit(&prepared, cell, last.as_ref(), &mut limits.run(threads))?;
+                let seconds = started.elapsed().as_secs_f64();
+                if limits.stop.is_requested() {
+                    break;
+                }
+                let trial = Trial {
+                    cell: number,
+                    fold: chain.fold,
+                    decisions: prepared.decisions(&model, &fold.held),
+                    model: &model,
+                    prepared: &prepared,
+                    seconds,
+                };
+                if tell(trial).is_break() {
+                    break;
+                }
+                last = Some(model);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The fit of the next cell of a chain. Everything that a cell takes over from the one before it, it takes over here.
+fn next_fit(
+    prepared: &Prepared<'_>,
+    cell: &Cell,
+    _last: Option<&Model>,
+    run: &mut Run<'_>,
+) -> Result<Model> {
+    prepared.fit_with(&cell.machine, &cell.sharing, run)
+}

@@ -1,0 +1,578 @@
+//! Splits, metrics, grids, and fits on folds against fits from scratch.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use mtmkl::kernel::parse_kernels;
+use mtmkl::machine::MachineSpec;
+use mtmkl::random::Random;
+use mtmkl::select::{Axis, Fold, Grid, Limits, Metric, Parameter, Search, in_parallel, split};
+use mtmkl::sharing::SharingSpec;
+use mtmkl::{Problem, ProblemSpec, Rows, Run, Samples, Stop, Targets, Task};
+use proptest::prelude::*;
+
+fn counts(strata: &[usize], rows: &[usize]) -> BTreeMap<usize, usize> {
+    let mut counts = BTreeMap::new();
+    for &row in rows {
+        *counts.entry(strata[row]).or_default() += 1;
+    }
+    counts
+}
+
+/// Every row is in exactly one part.
+fn is_partition(parts: &[&[usize]], rows: usize) -> bool {
+    let mut all: Vec<usize> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+    all.sort_unstable();
+    all == (0..rows).collect::<Vec<_>>()
+}
+
+proptest! {
+    #[test]
+    fn folds_are_even_in_every_stratum(strata in prop::collection::vec(0_usize..4, 20..120), folds in 2_usize..6, seed: u64) {
+        let all = counts(&strata, &(0..strata.len()).collect::<Vec<_>>());
+        let made = split::k_fold(&strata, None, folds, seed);
+        if all.values().any(|&count| count < folds) {
+            prop_assert!(made.is_err());
+            return Ok(());
+        }
+        let made = made.unwrap();
+        prop_assert_eq!(made.len(), folds);
+        let held: Vec<&[usize]> = made.iter().map(|split| split.validation.as_slice()).collect();
+        prop_assert!(is_partition(&held, strata.len()));
+        let sizes: Vec<usize> = held.iter().map(|held| held.len()).collect();
+        prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        for split in &made {
+            prop_assert!(is_partition(&[&split.train, &split.validation], strata.len()));
+            prop_assert!(split.test.is_empty());
+            let own = counts(&strata, &split.validation);
+            for (stratum, &count) in &all {
+                let own = own.get(stratum).copied().unwrap_or(0);
+                prop_assert!(own == count / folds || own == count.div_ceil(folds));
+            }
+        }
+        prop_assert_eq!(&made, &split::k_fold(&strata, None, folds, seed).unwrap());
+    }
+
+    #[test]
+    fn groups_stay_together(groups in prop::collection::vec(0_usize..12, 20..120), folds in 2_usize..5, seed: u64) {
+        let strata: Vec<usize> = groups.iter().enumerate().map(|(row, group)| (row + group) % 2).collect();
+        let kinds = counts(&groups, &(0..groups.len()).collect::<Vec<_>>()).len();
+        let made = split::k_fold(&strata, Some(&groups), folds, seed);
+        if kinds < folds {
+            prop_assert!(made.is_err());
+            return Ok(());
+        }
+        for split in made.unwrap() {
+            prop_assert!(!split.validation.is_empty());
+            prop_assert!(is_partition(&[&split.train, &split.validation], groups.len()));
+            prop_assert!(split.validation.iter().all(|&a| split.train.iter().all(|&b| groups[a] != groups[b])));
+        }
+        if kinds >= 3 {
+            let split = split::by_shares(&strata, Some(&groups), 0.5, 0.25, seed).unwrap();
+            let parts = [split.train.as_slice(), &split.validation, &split.test];
+            prop_assert!(is_partition(&parts, groups.len()));
+            for (i, a) in parts.iter().enumerate() {
+                prop_assert!(!a.is_empty());
+                for b in &parts[i + 1..] {
+                    prop_assert!(a.iter().all(|&a| b.iter().all(|&b| groups[a] != groups[b])));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shares_are_kept_in_every_stratum(
+        strata in prop::collection::vec(0_usize..3, 20..200), train in 0.01_f64..0.8, half: bool, seed: u64,
+    ) {
+        let all = counts(&strata, &(0..strata.len()).collect::<Vec<_>>());
+        prop_assume!(all.values().all(|&count| count >= 3));
+        let validation = if half { 0.5 * (1.0 - train) } else { 1.0 - train };
+        let split = split::by_shares(&strata, None, train, validation, seed).unwrap();
+        prop_assert!(is_partition(&[&split.train, &split.validation, &split.test], strata.len()));
+        prop_assert_eq!(split.test.is_empty(), !half);
+        let learned = counts(&strata, &split.train);
+        let chosen = counts(&strata, &split.validation);
+        for (stratum, &count) in &all {
+            let exact = train * count as f64;
+            let own = learned[stratum] as f64;
+            prop_assert!((own - exact).abs() <= 0.5 || own == 1.0 || learned[stratum] + 2 >= count);
+            prop_assert!(chosen[stratum] >= 1);
+        }
+        if half && all.values().all(|&count| count > 10) && train < 0.6 {
+            // Halves, in all and not only in each stratum.
+            prop_assert!(split.validation.len().abs_diff(split.test.len()) <= 2);
+        }
+        let again = split::repeated(&strata, None, train, validation, 3, seed).unwrap();
+        prop_assert_eq!(&again, &split::repeated(&strata, None, train, validation, 3, seed).unwrap());
+        prop_assert!(again[0] != again[1] || again[1] != again[2] || strata.len() < 30);
+    }
+
+    #[test]
+    fn metrics_by_counting(rows in prop::collection::vec((0_usize..3, 0_usize..3, -3_i32..4), 1..40)) {
+        let truth: Vec<usize> = rows.iter().map(|row| row.0).collect();
+        let guess: Vec<usize> = rows.iter().map(|row| row.1).collect();
+        let of = |metric: Metric| metric.of_classes(&truth, &guess, &[]);
+        let right = rows.iter().filter(|row| row.0 == row.1).count() as f64;
+        prop_assert!((of(Metric::Accuracy) - right / rows.len() as f64).abs() < 1e-12);
+        let (mut recalls, mut f1s) = (Vec::new(), Vec::new());
+        for class in (0..3).filter(|class| truth.contains(class)) {
+            let hits = rows.iter().filter(|row| row.0 == class && row.1 == class).count() as f64;
+            let own = rows.iter().filter(|row| row.0 == class).count() as f64;
+            let said = rows.iter().filter(|row| row.1 == class).count() as f64;
+            recalls.push(hits / own);
+            let (precision, recall) = (hits / said, hits / own);
+            f1s.push(if hits > 0.0 { 2.0 * precision * recall / (precision + recall) } else { 0.0 });
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        prop_assert!((of(Metric::BalancedAccuracy) - mean(&recalls)).abs() < 1e-12);
+        prop_assert!((of(Metric::F1) - mean(&f1s)).abs() < 1e-12);
+        // AUC by its definition, over all pairs.
+        let labels: Vec<f64> = truth.iter().map(|&class| if class == 0 { 1.0 } else { -1.0 }).collect();
+        let values: Vec<f64> = rows.iter().map(|row| f64::from(row.2)).collect();
+        let (mut wins, mut pairs) = (0.0, 0.0);
+        for a in (0..rows.len()).filter(|&a| labels[a] > 0.0) {
+            for b in (0..rows.len()).filter(|&b| labels[b] < 0.0) {
+                pairs += 1.0;
+                wins += if values[a] > values[b] { 1.0 } else if values[a] == values[b] { 0.5 } else { 0.0 };
+            }
+        }
+        let auc = Metric::Auc.of_labels(&labels, &values);
+        let same = (pairs == 0.0 && auc.is_nan()) || (auc - wins / pairs).abs() < 1e-12;
+        prop_assert!(same, "{} {}", auc, wins / pairs);
+    }
+}
+
+#[test]
+fn metrics_of_numbers() {
+    let (truth, predicted) = ([1.0, 2.0, 3.0, 6.0], [1.0, 2.0, 4.0, 4.0]);
+    assert_eq!(Metric::Rmse.of_numbers(&truth, &predicted), 1.25_f64.sqrt());
+    assert!((Metric::R2.of_numbers(&truth, &predicted) - (1.0 - 5.0 / 14.0)).abs() < 1e-12);
+    assert!(Metric::R2.of_numbers(&[2.0, 2.0], &[1.0, 3.0]).is_nan());
+    assert!(Metric::Rmse.is_better(1.0, 2.0) && Metric::R2.is_better(2.0, 1.0));
+    assert!(Metric::R2.is_better(0.0, f64::NAN) && !Metric::R2.is_better(f64::NAN, f64::NAN));
+    for metric in Metric::ALL {
+        assert_eq!(Metric::named(metric.name()), Some(metric));
+    }
+}
+
+#[test]
+fn splits_that_cannot_be() {
+    let strata = [0, 0, 0, 1, 1];
+    let message = split::k_fold(&strata, None, 3, 0).unwrap_err().to_string();
+    assert!(message.contains("at most 2"), "{message}");
+    assert!(split::k_fold(&strata, None, 1, 0).is_err());
+    for (train, validation) in [
+        (0.0, 0.5),
+        (1.0, 0.5),
+        (0.7, 0.5),
+        (f64::NAN, 0.5),
+        (0.5, 0.0),
+    ] {
+        assert!(split::by_shares(&strata, None, train, validation, 0).is_err());
+    }
+    assert!(split::by_shares(&strata, None, 0.4, 0.3, 0).is_err());
+    assert!(split::by_shares(&strata, None, 0.4, 0.6, 0).is_ok());
+}
+
+#[test]
+fn a_grid_has_each_cell_once_and_chains_change_one_parameter() {
+    let sharings = [
+        SharingSpec::Pscs {
+            p: 2.0,
+            q: 1.0,
+            radius: 1.0,
+        },
+        SharingSpec::Common {
+            p: 2.0,
+            radius: 1.0,
+        },
+        SharingSpec::Uniform,
+    ];
+    let axis = |parameter, values: &[f64]| Axis {
+        parameter,
+        values: values.to_vec(),
+    };
+    let axes = [
+        axis(Parameter::C, &[1.0, 3.0, 9.0]),
+        axis(Parameter::Q, &[1.0, 1.5, 2.0]),
+        axis(Parameter::P, &[1.1, 2.0]),
+    ];
+    let grid = Grid::new(&MachineSpec::svc(1.0), &sharings, 2, &axes).unwrap();
+    assert_eq!(grid.cells().len(), 2 * (3 * 3 * 2 + 3 * 2 + 3));
+    let chains = grid.chains(2);
+    assert_eq!(chains.len(), 2 * 2 * 3);
+    let mut seen = vec![0; grid.cells().len()];
+    for chain in &chains {
+        for pair in chain.cells.windows(2) {
+            let (a, b) = (&grid.cells()[pair[0]], &grid.cells()[pair[1]]);
+            let changed = Parameter::ALL
+                .into_iter()
+                .filter(|parameter| parameter.of(a) != parameter.of(b))
+                .count();
+            assert!(a.kernels == b.kernels && a.sharing.name() == b.sharing.name());
+            // q restarts where p changes.
+            assert!(
+                changed == 1 || (changed == 2 && Parameter::P.of(a) != Parameter::P.of(b)),
+                "{a:?} {b:?}"
+            );
+        }
+        chain.cells.iter().for_each(|&cell| seen[cell] += 1);
+    }
+    assert!(seen.iter().all(|&count| count == 2));
+    assert!(
+        Grid::new(
+            &MachineSpec::svc(1.0),
+            &sharings,
+            1,
+            &[axis(Parameter::C, &[])]
+        )
+        .is_err()
+    );
+    assert!(
+        Grid::new(
+            &MachineSpec::svc(1.0),
+            &sharings,
+            1,
+            &[axis(Parameter::Nu, &[0.5])]
+        )
+        .is_err()
+    );
+    assert!(Grid::new(&MachineSpec::svc(1.0), &[], 1, &[]).is_err());
+}
+
+/// Three classes in the plane as one-vs-all tasks, and a second sample set with a task of its own.
+fn problem() -> (Problem, Vec<Vec<f64>>) {
+    let mut random = Random::new(7);
+    let mut points =
+        |count: usize| -> Vec<f64> { (0..2 * count).map(|_| 2.0 * random.uniform()).collect() };
+    let (first, second) = (points(60), points(40));
+    let class = |i: usize| {
+        usize::from(first[2 * i] > 0.8) + usize::from(first[2 * i] + first[2 * i + 1] > 2.4)
+    };
+    let mut tasks: Vec<Task> = (0..3)
+        .map(|own| {
+            let labels = (0..60)
+                .map(|i| if class(i) == own { 1.0 } else { -1.0 })
+                .collect();
+            Task::new(format!("class {own}"), Targets::Labels(labels))
+        })
+        .collect();
+    let labels = (0..40)
+        .map(|i| {
+            if second[2 * i] > second[2 * i + 1] {
+                1.0
+            } else {
+                -1.0
+            }
+        })
+        .collect();
+    tasks.push(Task::new("other", Targets::Labels(labels)).on(1));
+    let samples = vec![
+        Samples::new(first.clone(), 60, 2).unwrap(),
+        Samples::new(second.clone(), 40, 2).unwrap(),
+    ];
+    let mut kernels = parse_kernels("linear").unwrap();
+    kernels.extend(parse_kernels("rbf:sigma=0.3|1|3").unwrap());
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
+    (
+        Problem::new(spec, samples, tasks).unwrap(),
+        vec![first, second],
+    )
+}
+
+fn folds() -> Vec<Fold> {
+    (0..3)
+        .map(|fold| {
+            let part = |count: usize, own: bool| {
+                (0..count)
+                    .filter(|row| (row % 3 == fold) == own)
+                    .collect::<Vec<_>>()
+            };
+            Fold {
+                learn: vec![part(60, false), part(40, false)],
+                held: vec![part(60, true), part(40, true)],
+            }
+        })
+        .collect()
+}
+
+fn limits() -> Limits {
+    Limits {
+        tolerance: 1e-8,
+        max_passes: 1000,
+        time_limit: None,
+        seed: 0,
+        stop: Stop::never(),
+    }
+}
+
+#[test]
+fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
+    let (problem, points) = problem();
+    let prepared = problem.prepare(&Run::default()).unwrap();
+    let sharings = [
+        SharingSpec::Pscs {
+            p: 1.5,
+            q: 1.0,
+            radius: 1.0,
+        },
+        SharingSpec::Independent {
+            p: 2.0,
+            radius: 1.0,
+        },
+    ];
+    let axes = [Axis {
+        parameter: Parameter::C,
+        values: vec![0.5, 5.0],
+    }];
+    let grid = Grid::new(&MachineSpec::svc(1.0), &sharings, 2, &axes).unwrap();
+    let sets = vec![vec![0, 1, 2, 3], vec![3, 1]];
+    let folds = folds();
+    let search = Search::new(&problem, &sets, &grid, &folds).unwrap();
+    let mut fits = 0;
+    for chain in grid.chains(folds.len()) {
+        let tell = |trial: mtmkl::select::Trial<'_>| {
+            fits += 1;
+            let (cell, fold) = (&grid.cells()[trial.cell], &folds[trial.fold]);
+            // The same rows as sample sets of their own, kernels computed anew.
+            let take = |set: usize, rows: &[usize]| -> Vec<f64> {
+                rows.iter()
+                    .flat_map(|&row| points[set][2 * row..2 * row + 2].to_vec())
+                    .collect()
+            };
+            let samples = (0..2)
+                .map(|set| {
+                    Samples::new(take(set, &fold.learn[set]), fold.learn[set].len(), 2).unwrap()
+                })
+                .collect();
+            let tasks = problem
+                .tasks()
+                .iter()
+                .map(|task| {
+                    let Targets::Labels(labels) = &task.targets else {
+                        unreachable!()
+                    };
+                    let own = fold.learn[task.samples]
+                        .iter()
+                        .map(|&row| labels[row])
+                        .collect();
+                    Task::new(task.name.clone(), Targets::Labels(own)).on(task.samples)
+                })
+                .collect();
+            let kernels = sets[cell.kernels]
+                .iter()
+                .map(|&kernel| problem.spec().kernels[kernel].clone())
+                .collect();
+            let spec = ProblemSpec::new(kernels, cell.machine.clone(), cell.sharing.clone());
+            let mut run = Run {
+                tolerance: 1e-8,
+                ..Run::default()
+            };
+            let fresh = Problem::new(spec, samples, tasks)
+                .unwrap()
+                .fit(&mut run)
+                .unwrap();
+            let (a, b) = (fresh.outcome(), trial.model.outcome());
+            assert!(
+                (a.objective - b.objective).abs() <= 1e-7 * a.objective,
+                "{a:?} {b:?}"
+            );
+            for (number, task) in fresh.tasks().iter().enumerate() {
+                let held = take(task.set, &fold.held[task.set]);
+                let rows = Rows::new(&held, fold.held[task.set].len(), 2).unwrap();
+                // From the trial's own model, but with kernels computed: the same to rounding.
+                let computed = trial.model.decision(&task.name, rows).unwrap();
+                for (x, y) in computed.iter().zip(&trial.decisions[number]) {
+                    assert!((x - y).abs() < 1e-9, "{x} {y}");
+                }
+                let anew = fresh.decision(&task.name, rows).unwrap();
+                for (x, y) in anew.iter().zip(&trial.decisions[number]) {
+                    assert!((x - y).abs() < 2e-3 * (1.0 + x.abs()), "{x} {y}");
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        search
+            .follow(&prepared, &chain, &limits(), 1, |_| true, tell)
+            .unwrap();
+    }
+    assert_eq!(fits, 3 * grid.cells().len());
+}
+
+#[test]
+fn decisions_of_every_machine() {
+    let mut random = Random::new(3);
+    let values: Vec<f64> = (0..60).map(|_| random.uniform()).collect();
+    let samples = Samples::new(values.clone(), 30, 2).unwrap();
+    let numbers: Vec<f64> = (0..30).map(|i| values[2 * i] - values[2 * i + 1]).collect();
+    let labels: Vec<f64> = numbers.iter().map(|x| x.signum()).collect();
+    let held: Vec<usize> = (0..30).filter(|row| row % 4 == 0).collect();
+    for info in mtmkl::machine::registered_machines() {
+        let targets = match info.targets {
+            mtmkl::machine::TargetKind::Labels => Targets::Labels(labels.clone()),
+            mtmkl::machine::TargetKind::Values => Targets::Values(numbers.clone()),
+            mtmkl::machine::TargetKind::Unlabelled => Targets::Unlabelled,
+        };
+        for machine in (info.examples)() {
+            let spec = ProblemSpec {
+                normalize: false,
+                ..ProblemSpec::new(
+                    parse_kernels("poly:degree=1|2").unwrap(),
+                    machine,
+                    SharingSpec::Simplex,
+                )
+            };
+            let task = Task::new("t", targets.clone());
+            let learn = (0..30).map(|row| row % 4 != 0).collect::<Vec<bool>>();
+            let problem =
+                Problem::new(spec, vec![samples.clone()], vec![task.restricted(&learn)]).unwrap();
+            let prepared = problem.prepare(&Run::default()).unwrap();
+            let model = prepared.fit(&mut Run::default()).unwrap();
+            let rows: Vec<f64> = held
+                .iter()
+                .flat_map(|&row| values[2 * row..2 * row + 2].to_vec())
+                .collect();
+            let computed = model
+                .decision("t", Rows::new(&rows, held.len(), 2).unwrap())
+                .unwrap();
+            let viewed = prepared.decisions(&model, std::slice::from_ref(&held));
+            for (x, y) in computed.iter().zip(&viewed[0]) {
+                assert!(
+                    (x - y).abs() < 1e-9 * (1.0 + x.abs()),
+                    "{}: {x} {y}",
+                    info.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let (problem, _) = problem();
+    let grid = Grid::new(
+        &MachineSpec::svc(1.0),
+        &[
+            SharingSpec::Pscs {
+                p: 1.1,
+                q: 1.0,
+                radius: 1.0,
+            },
+            SharingSpec::Uniform,
+        ],
+        1,
+        &[
+            Axis {
+                parameter: Parameter::C,
+                values: vec![0.3, 3.0],
+            },
+            Axis {
+                parameter: Parameter::Q,
+                values: vec![1.0, 2.0],
+            },
+        ],
+    )
+    .unwrap();
+    let sets = vec![vec![0, 1, 2, 3]];
+    let folds = folds();
+    let outcomes = |threads: usize| {
+        let prepared = problem
+            .prepare(&Run {
+                threads,
+                ..Run::default()
+            })
+            .unwrap();
+        let search = Search::new(&problem, &sets, &grid, &folds).unwrap();
+        let chains = grid.chains(folds.len());
+        let found = Mutex::new(BTreeMap::new());
+        in_parallel(chains.len(), threads, |chain, inner| {
+            search.follow(
+                &prepared,
+                &chains[chain],
+                &limits(),
+                inner,
+                |_| true,
+                |trial| {
+                    let bits: Vec<Vec<u64>> = trial
+                        .decisions
+                        .iter()
+                        .map(|values| values.iter().map(|value| value.to_bits()).collect())
+                        .collect();
+                    found.lock().unwrap().insert((trial.fold, trial.cell), bits);
+                    ControlFlow::Continue(())
+                },
+            )
+        })
+        .unwrap();
+        found.into_inner().unwrap()
+    };
+    let one = outcomes(1);
+    assert_eq!(one.len(), folds.len() * grid.cells().len());
+    assert!(one == outcomes(3));
+    assert!(one == outcomes(16));
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused_before_any_fit() {
+    let (problem, _) = problem();
+    let sets = vec![vec![0, 1, 2, 3], vec![]];
+    let axis = |parameter, values: &[f64]| Axis {
+        parameter,
+        values: values.to_vec(),
+    };
+    let pscs = SharingSpec::Pscs {
+        p: 1.1,
+        q: 1.0,
+        radius: 1.0,
+    };
+    let refused = |kernel_sets: usize, axes: &[Axis], folds: &[Fold]| {
+        let grid = Grid::new(
+            &MachineSpec::svc(1.0),
+            std::slice::from_ref(&pscs),
+            kernel_sets,
+            axes,
+        )
+        .unwrap();
+        Search::new(&problem, &sets, &grid, folds)
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(refused(2, &[], &folds()).contains("kernels"));
+    assert!(refused(1, &[axis(Parameter::C, &[1.0, -1.0])], &folds()).contains("`C` is -1"));
+    assert!(refused(1, &[axis(Parameter::Q, &[1.0, 0.5])], &folds()).contains("`q` is 0.5"));
+    let mut one_class = folds();
+    let Targets::Labels(labels) = &problem.tasks()[0].targets else {
+        unreachable!()
+    };
+    one_class[1].learn[0] = (0..60).filter(|&row| labels[row] < 0.0).collect();
+    assert!(refused(1, &[], &one_class).contains("class 0"));
+}
+
+#[test]
+fn work_ends_at_the_first_error() {
+    let done = Mutex::new(Vec::new());
+    let work = |i: usize, inner: usize| {
+        assert_eq!(inner, 1);
+        done.lock().unwrap().push(i);
+        if i == 3 { Err(i) } else { Ok(()) }
+    };
+    assert_eq!(in_parallel(100, 1, work), Err(3));
+    assert_eq!(*done.lock().unwrap(), [0, 1, 2, 3]);
+    assert_eq!(
+        in_parallel(100, 4, |i, _| if i % 10 == 5 { Err(i) } else { Ok(()) }),
+        Err(5)
+    );
+    assert_eq!(in_parallel(0, 4, |i, _| Err(i)), Ok(()));
+    // Threads that calls cannot use are theirs.
+    assert_eq!(
+        in_parallel(2, 8, |_, inner| if inner == 4 {
+            Ok(())
+        } else {
+            Err(inner)
+        }),
+        Ok(())
+    );
+}

@@ -1,0 +1,16 @@
+//! IDX arrays.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mtmkl_cli::input::idx;
+
+/// Well under the memory that the fuzzer allows.
+const LIMIT: u64 = 64 << 20;
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(array) = idx::from_bytes("fuzz.idx", data, LIMIT) {
+        let items = array.shape.iter().fold(1_u128, |all, &length| all * length as u128);
+        assert_eq!(items, array.values.len() as u128);
+    }
+});
