@@ -27,6 +27,7 @@ from ._sharing import (
 )
 
 __all__ = [
+    "MKLSVDD",
     "PSCS",
     "BoxSimplex",
     "Common",
@@ -38,7 +39,6 @@ __all__ = [
     "MKLClassifier",
     "MKLOneClassSVM",
     "MKLRegressor",
-    "MKLSVDD",
     "PriorBall",
     "Sharing",
     "Simplex",

@@ -22,6 +22,7 @@ from ._kernels import Kernels, KernelStack, Matrix, precomputed, resolve
 from ._program import Frame, program_rows
 from ._sharing import sharing_spec
 from ._table import Table, groups, merged, read, text
+from ._types import Limits, New, Set, Task
 
 Vector = NDArray[np.float64]
 
@@ -82,29 +83,36 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         weights: Vector,
         *,
         target_name: str | None,
-        same: Vector | None,
-        extra: dict[str, Any],
+        same: Vector | None = None,
+        factors: Vector | None = None,
+        extra: dict[str, Any] | None = None,
     ) -> Self:
         """Fits one task for each task of the table and each of ``targets`` (a name, where they are classes, and n values).
 
-        ``same`` tells samples apart that have the same row (their class or target).
+        ``weights`` say how often each sample counts, ``factors`` (the weights of classes) what an error costs. ``same`` tells samples
+        apart that have the same row: their class or target.
         """
-        only = target_name or "all"
-        sets: list[_core.Set] = []
-        tasks: list[_core.Task] = []
+        names: list[str] = []
         origins: list[NDArray[np.intp]] = []
-        kernels = self._resolved(table)
-        totals: list[float] = []
-        for number, (name, members) in enumerate(groups(table.tasks, table.count, only)):
-            members = members[weights[members] > 0]
+        counts: list[Vector] = []
+        prices = weights if factors is None else weights * factors
+        for name, members in groups(table.tasks, table.count, target_name or "all"):
+            members = members[prices[members] > 0]
             if len(members) == 0:
                 raise ValueError(f"task {name!r}: all its sample weights are 0; leave the task out")
             own = weights[members]
             if table.rows is not None:
                 first, own = merged(table.rows[members], None if same is None else same[members], own)
                 members = members[first]
+            names.append(name)
             origins.append(members)
-            sets.append(self._set(table, members, kernels))
+            counts.append(own)
+        kernels = self._resolved(table, np.concatenate(origins), np.concatenate(counts))
+        sets = [self._set(table, members, kernels) for members in origins]
+        tasks: list[Task] = []
+        totals: list[float] = []
+        for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
+            own = count if factors is None else count * factors[members]
             for label, values in targets:
                 totals.append(float(own.sum()))
                 tasks.append(
@@ -116,12 +124,11 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
                         "weights": None if np.all(own == 1.0) else own,
                     }
                 )
-        machine, factors = self._machine(totals)
-        for entry, factor in zip(tasks, factors, strict=True):
-            if factor != 1.0:
-                given = entry["weights"]
-                count = len(origins[entry["samples"]])
-                entry["weights"] = np.full(count, factor) if given is None else given * factor
+        machine, scales = self._machine(totals)
+        for entry, scale in zip(tasks, scales, strict=True):
+            if scale != 1.0:
+                given = np.ones(len(origins[entry["samples"]])) if entry["weights"] is None else entry["weights"]
+                entry["weights"] = given * scale
         position = table.indices.index(-1) if -1 in table.indices else -1
         frame = Frame(
             features=table.columns,
@@ -129,9 +136,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             task=None if table.tasks is None else table.names[position] if position >= 0 else "task",
             goal=goal,
         )
-        sharing = sharing_spec(
-            self.sharing, self._number("p"), self._number("q"), self._number("radius"), len(tasks), mass=self._mass
-        )
+        sharing = sharing_spec(self.sharing, self._number("p"), self._number("q"), self._number("radius"), len(tasks), mass=self._mass)
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
         model = _core.fit(
@@ -144,7 +149,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             sets=sets,
             tasks=tasks,
             limits=self._limits(),
-            notes=self._notes(frame, origins, extra),
+            notes=self._notes(frame, origins, extra or {}),
         )
         self._calls = kernels.calls
         self._adopt(model)
@@ -152,20 +157,19 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=3)
         return self
 
-    def _resolved(self, table: Table) -> Kernels:
+    def _resolved(self, table: Table, members: NDArray[np.intp], weights: Vector) -> Kernels:
         if table.stack is not None:
             return precomputed(len(table.stack.values))
         assert table.rows is not None
-        return resolve(self.kernels, table.names, table.indices, table.rows)
+        return resolve(self.kernels, table.names, table.indices, table.rows[members], weights)
 
-    def _set(self, table: Table, members: NDArray[np.intp], kernels: Kernels) -> _core.Set:
+    def _set(self, table: Table, members: NDArray[np.intp], kernels: Kernels) -> Set:
         origin: list[int] = members.tolist()
         if table.stack is not None:
             everything = len(members) == table.count
             values = table.stack.values
             grams = [
-                (f"K{at}", gram if everything else np.ascontiguousarray(gram[np.ix_(members, members)]))
-                for at, gram in enumerate(values)
+                (f"K{at}", gram if everything else np.ascontiguousarray(gram[np.ix_(members, members)])) for at, gram in enumerate(values)
             ]
             return {"values": None, "columns": [], "grams": grams, "origin": origin}
         assert table.rows is not None
@@ -196,7 +200,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return words[self.indefinite]
 
-    def _limits(self) -> _core.Limits:
+    def _limits(self) -> Limits:
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise ValueError(f"max_iter is {self.max_iter!r}, expected a whole number of passes from 1")
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -221,9 +225,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         return {
             "frame": frame.json(),
             "training-rows": json.dumps([origin.tolist() for origin in origins]),
-            "settings": "".join(
-                f"{name} = {_toml(value)}\n" for name, value in plain.items() if value is not None
-            ),
+            "settings": "".join(f"{name} = {_toml(value)}\n" for name, value in plain.items() if value is not None),
             "python": json.dumps(about),
         }
 
@@ -258,16 +260,16 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.trace_ = np.array([tuple(line) for line in model.trace], dtype=_PASS)
         self.n_iter_ = len(self.trace_)
         # (row of X, support row) of every sample set; without notes of where rows came from, they are counted through.
-        places: list[NDArray[np.intp]] = []
+        places: dict[int, NDArray[np.intp]] = {}
         vectors: list[Matrix] = []
         before = 0
         for number in sorted(set(model.task_sets)):
             positions, support = model.support_rows(number)
             origin = rows[number] if number < len(rows) else range(before, before + model.samples(number))
-            places.append(np.asarray(origin, dtype=np.intp)[positions.astype(np.intp)])
+            places[number] = np.asarray(origin, dtype=np.intp)[positions.astype(np.intp)]
             vectors.append(support)
             before += model.samples(number)
-        every = np.concatenate(places)
+        every = np.concatenate(list(places.values()))
         order = np.argsort(every, kind="stable")
         self.support_ = every[order]
         self._support_vectors = np.concatenate(vectors)[order]
@@ -275,8 +277,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         coefficients = np.zeros((len(model.task_names), len(every)))
         for task, number in enumerate(model.task_sets):
             at, beta = model.support(task)
-            columns = [where[int(row)] for row in places[sorted(set(model.task_sets)).index(number)][at.astype(np.intp)]]
-            coefficients[task, columns] = beta
+            coefficients[task, [where[int(row)] for row in places[number][at.astype(np.intp)]]] = beta
         self.dual_coef_ = coefficients
         self.intercept_ = self._intercepts(model.offsets)
 
@@ -337,7 +338,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             return table
         return program_rows(self._frame, X, task)
 
-    def _input(self, table: Table, rows: NDArray[np.intp], set: int) -> _core.New:
+    def _input(self, table: Table, rows: NDArray[np.intp], set: int) -> New:
         """These rows for the machines on a sample set."""
         everything = len(rows) == table.count
         if table.stack is not None:
@@ -396,9 +397,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             The page.
         """
         check_is_fitted(self)
-        settings = [
-            (name, str(value)) for name, value in self.get_params(deep=False).items() if value is not None
-        ]
+        settings = [(name, str(value)) for name, value in self.get_params(deep=False).items() if value is not None]
         page = self._model.report(type(self).__name__, self.solver, self._number("tol"), settings)
         if path is not None:
             target = Path(path)
@@ -447,9 +446,7 @@ def threads(n_jobs: int | None) -> int:
 
 def sample_weights(sample_weight: Any, table: Table) -> Vector:
     """One weight ≥ 0 for each row, 1 without weights."""
-    weights: Vector = _check_sample_weight(
-        sample_weight, np.empty((table.count, 1)), dtype=np.float64, ensure_non_negative=True
-    )
+    weights: Vector = _check_sample_weight(sample_weight, np.empty((table.count, 1)), dtype=np.float64, ensure_non_negative=True)
     return weights
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._base import MKLEstimator, Vector, class_values, sample_weights, target_name
@@ -26,9 +25,9 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernels : list or "precomputed", optional
-        Specifications (``"rbf:gamma=0.5"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some columns, ``"rbf:gamma=scale"``),
-        callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n), or a `KernelStack`.
-        By default linear, quadratic and Gaussian kernels of eight widths.
+        Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
+        columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
+        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
     C : float, default=1.0
         The price of errors, > 0.
     class_weight : dict or "balanced", optional
@@ -186,17 +185,18 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
                 f"y has {len(classes)} classes, but with tasks each task is a choice between the same two classes; leave the task out "
                 "to make one task of each class, or fit the classes one against the rest yourself"
             )
-        if self.class_weight is not None:
-            weights = weights * self._class_weights(labels, table)
         self.classes_ = classes
+        factors = self._class_factors(codes, weights, table)
+        prices = weights * factors
         names = [text(value) for value in classes.tolist()]
         targets: list[tuple[str | None, Vector | None]]
+        goal: dict[str, Any]
         if len(classes) == 2:
-            self._one_class_tasks(table, codes, weights)
+            self._one_class_tasks(table, codes, prices)
             goal = {"binary": {"classes": names}}
             targets = [(None, np.where(codes == 1, 1.0, -1.0))]
         else:
-            lost = [name for at, name in enumerate(names) if not np.any(weights[codes == at] > 0)]
+            lost = [name for at, name in enumerate(names) if not np.any(prices[codes == at] > 0)]
             if lost:
                 raise ValueError(f"class {lost[0]!r} has only samples of weight 0; leave them out")
             goal = {"multiclass": {"classes": names, "scheme": "ova"}}
@@ -208,14 +208,31 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
             weights,
             target_name=target_name(y),
             same=codes.astype(np.float64),
+            factors=factors,
             extra=class_values(classes),
         )
 
-    def _class_weights(self, labels: NDArray[Any], table: Table) -> Vector:
-        weights = np.empty(table.count)
+    def _class_factors(self, codes: NDArray[np.intp], weights: Vector, table: Table) -> Vector:
+        """Each row's factor of C by its class."""
+        if self.class_weight is None:
+            return np.ones(table.count)
+        if self.class_weight != "balanced":
+            if not isinstance(self.class_weight, dict):
+                raise ValueError(f"class_weight is {self.class_weight!r}, expected a dict, 'balanced' or None")
+            strange = [key for key in self.class_weight if key not in self.classes_]
+            if strange:
+                raise ValueError(f"class_weight has {strange[0]!r}, which is none of the classes {self.classes_.tolist()}")
+            by_class = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+            if not np.all(np.isfinite(by_class) & (by_class >= 0)):
+                raise ValueError(f"class_weight is {self.class_weight!r}, expected numbers ≥ 0")
+            return by_class[codes]
+        factors = np.ones(table.count)
         for _, rows in groups(table.tasks, table.count, "all"):
-            weights[rows] = compute_sample_weight(self.class_weight, labels[rows])
-        return weights
+            totals = np.bincount(codes[rows], weights=weights[rows], minlength=len(self.classes_))
+            present = totals > 0
+            shares = np.divide(weights[rows].sum(), present.sum() * totals, out=np.ones(len(totals)), where=present)
+            factors[rows] = shares[codes[rows]]
+        return factors
 
     def _one_class_tasks(self, table: Table, codes: NDArray[np.intp], weights: Vector) -> None:
         """A task without both classes has nothing to tell apart."""

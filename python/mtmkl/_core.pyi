@@ -1,37 +1,15 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, TypedDict, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._types import Limits, New, Set, Task
+
+__all__ = ["Model", "__version__", "fit", "kernel_specs"]
+
 __version__: str
-
-class Set(TypedDict):
-    values: NDArray[np.float64] | None
-    columns: list[str]
-    grams: list[tuple[str, NDArray[np.float64]]]
-    origin: list[int]
-
-class Task(TypedDict):
-    name: str
-    samples: int
-    kind: str
-    targets: NDArray[np.float64] | None
-    weights: NDArray[np.float64] | None
-
-class Limits(TypedDict):
-    tolerance: float
-    max_passes: int
-    time_limit: float | None
-    threads: int
-    seed: int
-    memory_limit: float
-
-class New(TypedDict):
-    count: int
-    rows: NDArray[np.float64] | None
-    grams: list[tuple[str, NDArray[np.float64], NDArray[np.float64] | None]]
 
 @final
 class Model:

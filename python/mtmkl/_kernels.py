@@ -59,9 +59,7 @@ class KernelStack:
         self.values: Matrix = stack
         kernels, rows, columns = stack.shape
         if own is None:
-            self.own: Matrix | None = (
-                np.ascontiguousarray(np.diagonal(stack, axis1=1, axis2=2)) if rows == columns else None
-            )
+            self.own: Matrix | None = np.ascontiguousarray(np.diagonal(stack, axis1=1, axis2=2)) if rows == columns else None
         else:
             self.own = np.ascontiguousarray(own, dtype=np.float64).reshape(kernels, -1)
             if self.own.shape[1] != rows:
@@ -73,7 +71,7 @@ class KernelStack:
         return (self.values.shape[1], self.values.shape[2])
 
     def __len__(self) -> int:
-        return self.values.shape[1]
+        return self.shape[0]
 
     def __getitem__(self, index: Any) -> KernelStack:
         """Some rows and columns, ``stack[np.ix_(rows, columns)]``, or some rows with all columns, ``stack[rows]``."""
@@ -164,15 +162,17 @@ def _some(names: Sequence[str]) -> str:
     return shown + (f", … ({len(names)} in all)" if len(names) > 8 else "")
 
 
-def _with_gamma(spec: str, rows: Matrix) -> str:
-    """``gamma=scale`` and ``gamma=auto`` become numbers, as in scikit-learn."""
+def _with_gamma(spec: str, rows: Matrix, weights: NDArray[np.float64]) -> str:
+    """``gamma=scale`` and ``gamma=auto`` become numbers, as in scikit-learn; a sample of weight 2 counts twice."""
 
     def number(word: str) -> str:
         columns = max(rows.shape[1], 1)
         if word.strip() == "auto":
             return repr(1.0 / columns)
         if word.strip() == "scale":
-            variance = float(rows.var())
+            share = weights / weights.sum() / columns
+            centred = rows - share @ rows.sum(axis=1)
+            variance = float(share @ np.square(centred).sum(axis=1))
             return repr(1.0 / (columns * variance) if variance > 0 else 1.0)
         return word
 
@@ -182,13 +182,11 @@ def _with_gamma(spec: str, rows: Matrix) -> str:
     head, at, columns = spec.partition("@")
     changed = re.sub(r"gamma\s*=\s*([^,]*)", replaced, head)
     if at and changed != head:
-        raise ValueError(
-            f"kernel {spec!r}: gamma=scale and gamma=auto go with columns in a triple, (name, {head!r}, columns)"
-        )
+        raise ValueError(f"kernel {spec!r}: gamma=scale and gamma=auto go with columns in a triple, (name, {head!r}, columns)")
     return changed + at + columns
 
 
-def resolve(kernels: Any, names: Sequence[str], indices: Sequence[int], rows: Matrix) -> Kernels:
+def resolve(kernels: Any, names: Sequence[str], indices: Sequence[int], rows: Matrix, weights: NDArray[np.float64]) -> Kernels:
     """The kernels of an estimator's parameter.
 
     ``names`` are the names of X's columns, ``indices`` the position of each of them among the features (−1 for a task column).
@@ -234,7 +232,7 @@ def resolve(kernels: Any, names: Sequence[str], indices: Sequence[int], rows: Ma
             if columns is not None and "@" in kernel:
                 raise ValueError(f"kernel {name!r}: {kernel!r} has columns of its own; leave out the part from @ on")
             view = rows if columns is None else rows[:, list(columns)]
-            spec = _with_gamma(kernel, view)
+            spec = _with_gamma(kernel, view, weights)
             if columns is not None:
                 spec += "@" + ",".join(f"#{at}" for at in columns)
             pairs.append((name, spec))

@@ -23,9 +23,9 @@ class MKLOneClassSVM(OutlierMixin, MKLEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernels : list or "precomputed", optional
-        Specifications (``"rbf:gamma=0.5"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some columns, ``"rbf:gamma=scale"``),
-        callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n), or a `KernelStack`.
-        By default linear, quadratic and Gaussian kernels of eight widths.
+        Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
+        columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
+        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
     nu : float, default=0.5
         The share of samples that may be outliers, in (0, 1].
     sharing : str or Sharing, default="auto"
@@ -102,7 +102,6 @@ class MKLOneClassSVM(OutlierMixin, MKLEstimator):  # type: ignore[misc]
     array([ 1, -1])
     """
 
-
     def __init__(
         self,
         kernels: Any = None,
@@ -169,7 +168,7 @@ class MKLOneClassSVM(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         """
         table, _ = read(self, X, task=task, reset=True)
         weights = sample_weights(sample_weight, table)
-        return self._solve(table, "one-class", [(None, None)], weights, target_name=None, same=None, extra={})
+        return self._solve(table, "one-class", [(None, None)], weights, target_name=None)
 
     def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """Decision values, ≥ 0 for inliers.
@@ -197,7 +196,7 @@ class MKLOneClassSVM(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decisions(X, task)[:, 0] + offsets(self, X, task)
+        return np.asarray(self._decisions(X, task)[:, 0] + offsets(self, X, task))
 
     def predict(self, X: Any, task: Any = None) -> NDArray[np.int64]:
         """+1 for inliers, −1 for outliers.
@@ -236,9 +235,9 @@ class MKLSVDD(OutlierMixin, MKLEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernels : list or "precomputed", optional
-        Specifications (``"rbf:gamma=0.5"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some columns, ``"rbf:gamma=scale"``),
-        callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n), or a `KernelStack`.
-        By default linear, quadratic and Gaussian kernels of eight widths.
+        Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
+        columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
+        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
     nu : float, default=0.5
         The share of samples that may be outliers, in (0, 1]. The usual parameter of SVDD is C = 1/(nu · n).
     sharing : str or Sharing, default="auto"
@@ -389,7 +388,7 @@ class MKLSVDD(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         """
         table, _ = read(self, X, task=task, reset=True)
         weights = sample_weights(sample_weight, table)
-        return self._solve(table, "one-class", [(None, None)], weights, target_name=None, same=None, extra={})
+        return self._solve(table, "one-class", [(None, None)], weights, target_name=None)
 
     def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """Decision values, ≥ 0 for inliers.
@@ -417,7 +416,7 @@ class MKLSVDD(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decisions(X, task)[:, 0] + offsets(self, X, task)
+        return np.asarray(self._decisions(X, task)[:, 0] + offsets(self, X, task))
 
     def predict(self, X: Any, task: Any = None) -> NDArray[np.int64]:
         """+1 for inliers, −1 for outliers.

@@ -130,7 +130,9 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
             ax.contour(across, up, values, levels=[0.0], colors="black")
     shown = model._new(X, task).rows
     colours = None if y is None else np.unique(np.asarray(y), return_inverse=True)[1] if model._kind == "labels" else y
-    ax.scatter(shown[:, 0], shown[:, 1], c=colours, cmap="tab10" if model._kind == "labels" else None, s=15, edgecolors="white", linewidths=0.5)
+    ax.scatter(
+        shown[:, 0], shown[:, 1], c=colours, cmap="tab10" if model._kind == "labels" else None, s=15, edgecolors="white", linewidths=0.5
+    )
     ax.set_xlabel(table.columns[0])
     ax.set_ylabel(table.columns[1])
     return ax

@@ -52,9 +52,7 @@ class Frame:
     def json(self) -> str:
         """The description as the program reads it: every feature is its own column, not scaled."""
         features = [{"name": name, "column": name, "offset": 0.0, "factor": 1.0} for name in self.features]
-        return json.dumps(
-            {"features": features, "target": self.target, "task": self.task, "goal": self.goal, "drop_missing": False}
-        )
+        return json.dumps({"features": features, "target": self.target, "task": self.task, "goal": self.goal, "drop_missing": False})
 
     @classmethod
     def of(cls, model: _core.Model) -> Frame:

@@ -24,9 +24,9 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernels : list or "precomputed", optional
-        Specifications (``"rbf:gamma=0.5"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some columns, ``"rbf:gamma=scale"``),
-        callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n), or a `KernelStack`.
-        By default linear, quadratic and Gaussian kernels of eight widths.
+        Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
+        columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
+        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
     machine : {"krr", "svr"}, default="krr"
         Kernel ridge regression (squared errors), or ε-support vector regression.
     alpha : float, default=1.0
@@ -187,9 +187,7 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         table, values = read(self, X, y, task=task, reset=True, y_numeric=True)
         values = np.asarray(values, dtype=np.float64)
         weights = sample_weights(sample_weight, table)
-        return self._solve(
-            table, "regression", [(None, values)], weights, target_name=target_name(y), same=values, extra={}
-        )
+        return self._solve(table, "regression", [(None, values)], weights, target_name=target_name(y), same=values)
 
     def predict(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The value of each sample.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,9 +131,7 @@ def read(
     return Table(len(rows), rows, None, tasks, all_names, indices), y
 
 
-def _read_stack(
-    estimator: Any, X: Any, y: Any, *, task: Any, with_y: bool, column: Any, reset: bool, **check: Any
-) -> tuple[Table, Any]:
+def _read_stack(estimator: Any, X: Any, y: Any, *, task: Any, with_y: bool, column: Any, reset: bool, **check: Any) -> tuple[Table, Any]:
     if column is not None:
         raise ValueError(
             f'task is {column!r}, a column of X, but with kernels="precomputed" X has no columns; give fit and predict a task array'
@@ -175,9 +172,7 @@ def groups(tasks: Texts | None, count: int, only: str) -> list[tuple[str, NDArra
     return sorted(found, key=lambda pair: by_number_then_text(pair[0]))
 
 
-def merged(
-    rows: Matrix, targets: NDArray[np.float64] | None, weights: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def merged(rows: Matrix, targets: NDArray[np.float64] | None, weights: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Equal samples (row and target) taken together with their weights added, in an order that depends on nothing but the samples.
 
     The problem is the same, only smaller; and so the order of rows, and whether a row has weight 2 or stands there twice, makes no
@@ -191,10 +186,3 @@ def merged(
     order = np.argsort(packed, kind="stable")
     starts = np.flatnonzero(np.r_[True, packed[order][1:] != packed[order][:-1]])
     return np.minimum.reduceat(order, starts), np.add.reduceat(weights[order], starts)
-
-
-def column_names(names: Sequence[str], tasks: Texts | None, position: int) -> str | None:
-    """The name of the column that has the tasks: X's, or `task` where they were given beside it."""
-    if tasks is None:
-        return None
-    return names[position] if position >= 0 else "task"

@@ -1,0 +1,171 @@
+"""How the estimators live in a Python process: interruption, threads, the GIL, kinds of input."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+from mtmkl import MKLSVDD, MKLClassifier, MKLOneClassSVM, MKLRegressor
+
+
+def slow_problem(seed=0):
+    """Seconds of work, most of it in the solver."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(900, 8))
+    y = np.sign(X[:, 0] * X[:, 1] + rng.normal(size=900))
+    return MKLClassifier("rbf:sigma=" + "|".join(map(str, range(1, 13))), C=1e4, tol=1e-12, p=1, max_iter=10**6), X, y
+
+
+def test_ctrl_c_is_answered_at_once_and_leaves_the_interpreter_whole(capsys):
+    model, X, y = slow_problem()
+    sent = []
+
+    def interrupt():
+        time.sleep(0.5)
+        sent.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    for _ in range(2):
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        waited = time.perf_counter() - sent[-1]
+        thread.join()
+        with capsys.disabled():
+            print(f"\nKeyboardInterrupt answered after {1000 * waited:.0f} ms")
+        # 0.2 s is promised; a busy test machine may be late itself.
+        assert waited < 2.0
+        assert not hasattr(model, "kernel_weights_")
+    small = MKLRegressor(["linear"]).fit(X[:50], X[:50, 0])
+    assert small.score(X[:50], X[:50, 0]) > 0.5
+
+
+def test_a_handler_of_the_users_own_is_called():
+    model, X, y = slow_problem()
+
+    class Enough(Exception):
+        pass
+
+    def handler(number, frame):
+        raise Enough
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(Enough):
+            model.fit(X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_interpreter_is_free_while_the_core_works():
+    model, X, y = slow_problem()
+    model.set_params(time_limit=1.0)
+    thread = threading.Thread(target=model.fit, args=(X, y))
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        time.sleep(0.005)
+        turns += 1
+    assert turns > 20
+    assert model.status_ == "time-limit"
+
+
+def test_many_threads_at_once(sites):
+    X, y = sites
+    expected = MKLClassifier(["linear", "rbf"], task="site").fit(X, y)
+
+    def work(number):
+        model = MKLClassifier(["linear", "rbf"], task="site", n_jobs=1 + number % 2).fit(X, y)
+        return model.decision_function(X), expected.decision_function(X)
+
+    with ThreadPoolExecutor(8) as pool:
+        for own, shared in pool.map(work, range(24)):
+            np.testing.assert_array_equal(own, expected.decision_function(X))
+            np.testing.assert_array_equal(shared, own)
+
+
+def machines():
+    return [MKLClassifier(["linear", "rbf"]), MKLRegressor(["linear", "rbf"]), MKLOneClassSVM(["rbf"]), MKLSVDD(["rbf"])]
+
+
+@pytest.mark.parametrize("model", machines(), ids=lambda model: type(model).__name__)
+def test_kinds_of_input(model, rng):
+    X = rng.normal(size=(40, 3)).astype(np.float32).astype(np.float64)
+    y = None if model._kind == "none" else (X[:, 0] > 0).astype(int)
+    expected = model.fit(X, y).predict(X)
+    method = model.predict if model._kind == "values" else model.decision_function
+    values = method(X)
+    read_only = X.copy()
+    read_only.setflags(write=False)
+    wide = np.zeros((80, 6))
+    wide[::2, ::2] = X
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    kinds = [np.asfortranarray(X), X.astype(np.float32), np.asfortranarray(X.astype(np.float32)), read_only, wide[::2, ::2], X.tolist()]
+    kinds += [frame, pl.DataFrame(frame), X.astype(object), X.astype(">f8")]
+    for kind in kinds:
+        again = model.fit(kind, y)
+        np.testing.assert_array_equal(again.predict(kind), expected)
+        np.testing.assert_array_equal((again.predict if model._kind == "values" else again.decision_function)(kind), values)
+
+
+def test_task_columns_of_every_kind(sites):
+    X, y = sites
+    expected = MKLClassifier(["linear", "rbf"], task="site").fit(X, y).decision_function(X)
+    for kind in (X.astype({"site": "category"}), X.astype({"site": object}), pl.DataFrame(X)):
+        model = MKLClassifier(["linear", "rbf"], task="site").fit(kind, y)
+        np.testing.assert_array_equal(model.decision_function(kind), expected)
+        assert list(model.feature_names_in_) == ["a", "b", "c", "d", "site"]
+    rows = X[["a", "b", "c", "d"]]
+    for task in (X["site"], list(X["site"]), X["site"].to_numpy(), pl.Series(X["site"])):
+        model = MKLClassifier(["linear", "rbf"]).fit(rows, y, task=task)
+        np.testing.assert_array_equal(model.decision_function(rows, task=task), expected)
+
+
+def test_stacks_of_every_kind(rng):
+    X = rng.normal(size=(30, 3))
+    y = X[:, 0] * X[:, 1] > 0
+    stack = np.stack([X @ X.T, (1 + X @ X.T) ** 2])
+    expected = MKLClassifier("precomputed").fit(stack, y).decision_function(stack)
+    read_only = stack.copy()
+    read_only.setflags(write=False)
+    for kind in (np.asfortranarray(stack), read_only, list(stack), np.ascontiguousarray(np.moveaxis(stack, 0, 2)).transpose(2, 0, 1)):
+        np.testing.assert_array_equal(MKLClassifier("precomputed").fit(kind, y).decision_function(kind), expected)
+    single = MKLClassifier("precomputed").fit(stack[1], y)
+    assert single.kernel_weights_.shape == (1, 1)
+
+
+def test_a_stack_is_not_changed(rng):
+    X = rng.normal(size=(30, 3))
+    stack = np.stack([X @ X.T, (1 + X @ X.T) ** 2])
+    before = stack.copy()
+    MKLClassifier("precomputed", normalize=True).fit(stack, X[:, 0] > 0)
+    np.testing.assert_array_equal(stack, before)
+
+
+@pytest.mark.parametrize("model", machines(), ids=lambda model: type(model).__name__)
+def test_sparse_input_is_refused_clearly(model, rng):
+    X = scipy.sparse.random(40, 5, density=0.5, random_state=0, format="csr")
+    y = None if model._kind == "none" else np.arange(40) % 2
+    with pytest.raises(TypeError, match=r"Sparse data was passed for X, but dense data is required. Use '.toarray\(\)'"):
+        model.fit(X, y)
+
+
+def test_missing_and_infinite_values_are_refused(rng):
+    X = rng.normal(size=(20, 2))
+    for value in (np.nan, np.inf):
+        bad = X.copy()
+        bad[3, 1] = value
+        with pytest.raises(ValueError, match=r"X contains (NaN|infinity)"):
+            MKLOneClassSVM().fit(bad)
