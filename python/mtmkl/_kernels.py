@@ -44,8 +44,9 @@ class KernelStack:
     >>> X = rng.normal(size=(60, 2))
     >>> y = X[:, 0] * X[:, 1] > 0
     >>> grams = np.stack([X @ X.T, (1 + X @ X.T) ** 2])
-    >>> cross_val_score(MKLClassifier("precomputed"), KernelStack(grams), y).mean() > 0.9
-    np.True_
+    >>> scores = cross_val_score(MKLClassifier("precomputed"), KernelStack(grams), y, cv=3)
+    >>> bool(scores.mean() > 0.8)
+    True
     """
 
     def __init__(self, values: ArrayLike, own: ArrayLike | None = None) -> None:
