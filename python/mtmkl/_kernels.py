@@ -32,7 +32,7 @@ class KernelStack:
     values : array of shape (M, n_rows, n_columns), or (n_rows, n_columns) for one kernel
         Training: square and symmetric. Prediction: new samples in rows, all training samples in columns.
     own : array of shape (M, n_rows), optional
-        k(x, x) of the samples in the rows: needed for prediction where kernels are normalised and for `MKLSVDD`. A square
+        k(x, x) of the samples in the rows: needed for prediction where kernels are normalised and for `MKLSVDD`. A symmetric
         stack has it on its diagonals.
 
     Examples
@@ -58,13 +58,21 @@ class KernelStack:
                 f"X has {stack.ndim} dimensions, expected a stack of kernel matrices: (M, n, n) to fit, (M, n_new, n_train) to predict"
             )
         self.values: Matrix = stack
-        kernels, rows, columns = stack.shape
-        if own is None:
-            self.own: Matrix | None = np.ascontiguousarray(np.diagonal(stack, axis1=1, axis2=2)) if rows == columns else None
-        else:
-            self.own = np.ascontiguousarray(own, dtype=np.float64).reshape(kernels, -1)
-            if self.own.shape[1] != rows:
-                raise ValueError(f"own has {self.own.shape[1]} values a kernel, expected {rows}: one for each row")
+        self._own: Matrix | None = None
+        if own is not None:
+            self._own = np.ascontiguousarray(own, dtype=np.float64).reshape(len(stack), -1)
+            if self._own.shape[1] != len(self):
+                raise ValueError(f"own has {self._own.shape[1]} values a kernel, expected {len(self)}: one for each row")
+
+    @property
+    def own(self) -> Matrix | None:
+        """k(x, x) of the samples in the rows, shape (M, n_rows), where it is known.
+
+        Matrices that are square by chance, as many new samples as training samples, are not symmetric.
+        """
+        if self._own is None and self.shape[0] == self.shape[1] and np.allclose(self.values, self.values.transpose(0, 2, 1)):
+            self._own = np.ascontiguousarray(np.diagonal(self.values, axis1=1, axis2=2))
+        return self._own
 
     @property
     def shape(self) -> tuple[int, int]:

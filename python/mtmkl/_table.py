@@ -136,7 +136,10 @@ def _read_stack(estimator: Any, X: Any, y: Any, *, task: Any, with_y: bool, colu
         raise ValueError(
             f'task is {column!r}, a column of X, but with kernels="precomputed" X has no columns; give fit and predict a task array'
         )
-    stack = X if isinstance(X, KernelStack) else KernelStack(X)
+    if not isinstance(X, KernelStack):
+        # Whether values are finite, the core sees.
+        X = KernelStack(check_array(X, dtype=np.float64, allow_nd=True, ensure_all_finite=False, input_name="X"))
+    stack = X
     kernels, rows, columns = stack.values.shape
     if reset:
         if rows != columns:

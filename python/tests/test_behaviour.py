@@ -162,6 +162,22 @@ def test_sparse_input_is_refused_clearly(model, rng):
         model.fit(X, y)
 
 
+def test_stacks_that_are_none_are_refused_clearly():
+    for X, message in [
+        (scipy.sparse.eye_array(4), "Sparse data was passed"),
+        (np.eye(4) * 1j, "Complex data not supported"),
+        (np.ones(4), "Reshape your data"),
+        (np.ones((2, 2, 2, 2)), r"X has 4 dimensions, expected a stack of kernel matrices: \(M, n, n\) to fit"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            MKLOneClassSVM("precomputed").fit(X)
+    for value, message in ((np.nan, "kernel `K0`: the value is NaN"), (np.inf, "kernel `K0`: the value is inf")):
+        X = np.eye(4)
+        X[1, 2] = value
+        with pytest.raises(ValueError, match=message):
+            MKLOneClassSVM("precomputed").fit(X)
+
+
 def test_missing_and_infinite_values_are_refused(rng):
     X = rng.normal(size=(20, 2))
     for value in (np.nan, np.inf):

@@ -21,6 +21,7 @@ from mtmkl import (
     Fixed,
     Group,
     Independent,
+    KernelStack,
     LpBall,
     MKLClassifier,
     MKLOneClassSVM,
@@ -218,6 +219,22 @@ def test_stacks_are_as_good_as_specifications(two):
     assert given.kernel_names_ == ["K0", "K1"]
     np.testing.assert_allclose(given.decision_function(cross), ours.decision_function(new), atol=1e-4)
     np.testing.assert_allclose(given.decision_function(stack), ours.decision_function(X), atol=1e-4)
+
+
+def test_as_many_new_samples_as_training_samples_are_no_training_samples(two):
+    """A square cross-kernel matrix: its diagonal is not k(x, x)."""
+    X, y = two
+    new = X[::-1] + 0.1
+    stack, cross = X @ X.T, new @ X.T
+    model = MKLClassifier("precomputed", normalize=True).fit(stack, y)
+    with pytest.raises(ValueError, match=r"give KernelStack\(values, own=diagonals\)"):
+        model.predict(cross)
+    own = np.sum(new**2, axis=1)
+    expected = MKLClassifier(["linear"]).fit(X, y).decision_function(new)
+    np.testing.assert_allclose(model.decision_function(KernelStack(cross, own)), expected, atol=1e-3)
+    sphere = MKLSVDD("precomputed").fit(stack)
+    with pytest.raises(ValueError, match="for the sphere of SVDD"):
+        sphere.predict(cross)
 
 
 def test_stacks_with_tasks(sites):

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mtmkl
-from mtmkl import MKLSVDD, Common, Group, KernelStack, MKLClassifier, MKLOneClassSVM, MKLRegressor
+from mtmkl import MKLSVDD, Common, Group, KernelStack, MKLClassifier, MKLOneClassSVM, MKLRegressor, _core
 
 
 def run(program, *arguments, codes=(0,)):
@@ -207,6 +207,30 @@ def test_classes_keep_their_type(tmp_path, rng, y):
     assert again.classes_.dtype == model.classes_.dtype
     np.testing.assert_array_equal(again.classes_, model.classes_)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_model_of_the_library_has_no_description_and_works(tmp_path, rng):
+    """What a Rust program saves: tasks and columns, nothing about tables."""
+    X = rng.normal(size=(20, 2))
+    labels = np.where(X[:, 0] > 0, 1.0, -1.0)
+    made = MKLClassifier(["linear", "rbf"]).fit(np.vstack([X, X + 0.1]), np.tile(labels, 2), task=np.repeat(["a", "b"], 20))
+    bare = _core.fit(
+        kernels=[(None, "linear"), (None, "rbf")],
+        machine='{"name": "svc", "C": 1.0}',
+        sharing='{"name": "pscs", "p": 2.0, "q": 1.0}',
+        solver='{"name": "newton"}',
+        normalize=True,
+        definiteness="check",
+        sets=[{"values": X + shift, "columns": ["u", "v"], "grams": [], "origin": list(range(20))} for shift in (0.0, 0.1)],
+        tasks=[{"name": name, "samples": at, "kind": "labels", "targets": labels, "weights": None} for at, name in enumerate("ab")],
+        limits={"tolerance": 1e-4, "max_passes": 100, "time_limit": None, "threads": 1, "seed": 0, "memory_limit": 1.0},
+        notes={},
+    )
+    bare.save(tmp_path / "model.mtmkl")
+    model = mtmkl.load(tmp_path / "model.mtmkl")
+    assert model.classes_.tolist() == [-1, 1] and model.tasks_.tolist() == ["a", "b"]
+    np.testing.assert_allclose(model.decision_function(X, task="b"), made.decision_function(X, task="b"), atol=0.02)
+    np.testing.assert_array_equal(model.predict(pd.DataFrame({"v": X[:, 1], "u": X[:, 0]}), task="a"), model.predict(X, task="a"))
 
 
 def _product(A, B):

@@ -64,7 +64,8 @@ pub(crate) fn raise(error: Error, origins: &Origins) -> PyErr {
             let problem = match problem {
                 DataProblem::Indefinite { smallest, largest } => format!(
                     "not positive semi-definite (smallest eigenvalue {smallest:.3e}, largest {largest:.3e}); repair the kernel (clip \
-                     or shift its spectrum), or give indefinite=\"allow\", which gives up the certificate"
+                     or shift its spectrum), give indefinite=\"assume\" if that is rounding (float32), or indefinite=\"allow\", which gives up \
+                     the certificate"
                 ),
                 DataProblem::OwnMissing => {
                     "k(x, x) of the new samples is needed, to normalise the kernel or for the sphere of SVDD: give \
