@@ -16,41 +16,50 @@ import scipy.sparse
 from mtmkl import MKLSVDD, MKLClassifier, MKLOneClassSVM, MKLRegressor
 
 
-def slow_problem(seed=0):
-    """Seconds of work, most of it in the solver."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(900, 8))
-    y = np.sign(X[:, 0] * X[:, 1] + rng.normal(size=900))
-    return MKLClassifier("rbf:sigma=" + "|".join(map(str, range(1, 13))), C=1e4, tol=1e-12, p=1, max_iter=10**6), X, y
+def slow_solver():
+    """Seconds in one inner solve: noise for labels, kernels of low rank, errors that must not be."""
+    rng = np.random.default_rng(0)
+    return MKLClassifier(["linear", "poly:degree=2", "poly:degree=3"], C=1e9), rng.normal(size=(1000, 5)), rng.integers(0, 2, size=1000)
 
 
-def test_ctrl_c_is_answered_at_once_and_leaves_the_interpreter_whole(capsys):
-    model, X, y = slow_problem()
-    sent = []
+def slow_kernel():
+    """Seconds for one Gram matrix, during which the core does not look up."""
+    X = np.random.default_rng(0).uniform(size=(1500, 1000))
+    return MKLClassifier("chi2", n_jobs=1), X, np.arange(1500) % 2
 
-    def interrupt():
-        time.sleep(0.5)
-        sent.append(time.perf_counter())
-        signal.raise_signal(signal.SIGINT)
 
+@pytest.mark.parametrize("problem", [slow_solver, slow_kernel])
+def test_ctrl_c_is_answered_at_once_and_leaves_the_interpreter_whole(capsys, problem):
+    model, X, y = problem()
     for _ in range(2):
+        sent = []
+        over = threading.Event()
+
+        def interrupt(sent=sent, over=over):
+            if not over.wait(0.5):
+                sent.append(time.perf_counter())
+                signal.raise_signal(signal.SIGINT)
+
         thread = threading.Thread(target=interrupt)
         thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
-        waited = time.perf_counter() - sent[-1]
-        thread.join()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(X, y)
+            waited = time.perf_counter() - sent[0]
+        finally:
+            over.set()
+            thread.join()
         with capsys.disabled():
-            print(f"\nKeyboardInterrupt answered after {1000 * waited:.0f} ms")
+            print(f"\n{problem.__name__}: KeyboardInterrupt answered after {1000 * waited:.0f} ms")
         # 0.2 s is promised; a busy test machine may be late itself.
         assert waited < 2.0
         assert not hasattr(model, "kernel_weights_")
-    small = MKLRegressor(["linear"]).fit(X[:50], X[:50, 0])
-    assert small.score(X[:50], X[:50, 0]) > 0.5
+    small = MKLRegressor(["linear"]).fit(X[:50, :5], X[:50, 0])
+    assert small.predict(X[:50, :5]).shape == (50,)
 
 
 def test_a_handler_of_the_users_own_is_called():
-    model, X, y = slow_problem()
+    model, X, y = slow_solver()
 
     class Enough(Exception):
         pass
@@ -70,7 +79,7 @@ def test_a_handler_of_the_users_own_is_called():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_interpreter_is_free_while_the_core_works():
-    model, X, y = slow_problem()
+    model, X, y = slow_solver()
     model.set_params(time_limit=1.0)
     thread = threading.Thread(target=model.fit, args=(X, y))
     thread.start()
@@ -113,7 +122,7 @@ def test_kinds_of_input(model, rng):
     wide[::2, ::2] = X
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     kinds = [np.asfortranarray(X), X.astype(np.float32), np.asfortranarray(X.astype(np.float32)), read_only, wide[::2, ::2], X.tolist()]
-    kinds += [frame, pl.DataFrame(frame), X.astype(object), X.astype(">f8")]
+    kinds += [frame, pl.DataFrame({name: frame[name].to_numpy() for name in frame}), X.astype(object), X.astype(">f8")]
     for kind in kinds:
         again = model.fit(kind, y)
         np.testing.assert_array_equal(again.predict(kind), expected)
@@ -123,12 +132,12 @@ def test_kinds_of_input(model, rng):
 def test_task_columns_of_every_kind(sites):
     X, y = sites
     expected = MKLClassifier(["linear", "rbf"], task="site").fit(X, y).decision_function(X)
-    for kind in (X.astype({"site": "category"}), X.astype({"site": object}), pl.DataFrame(X)):
+    for kind in (X.astype({"site": "category"}), X.astype({"site": object}), pl.DataFrame({name: X[name].tolist() for name in X})):
         model = MKLClassifier(["linear", "rbf"], task="site").fit(kind, y)
         np.testing.assert_array_equal(model.decision_function(kind), expected)
         assert list(model.feature_names_in_) == ["a", "b", "c", "d", "site"]
     rows = X[["a", "b", "c", "d"]]
-    for task in (X["site"], list(X["site"]), X["site"].to_numpy(), pl.Series(X["site"])):
+    for task in (X["site"], list(X["site"]), X["site"].to_numpy(), pl.Series(X["site"].tolist())):
         model = MKLClassifier(["linear", "rbf"]).fit(rows, y, task=task)
         np.testing.assert_array_equal(model.decision_function(rows, task=task), expected)
 
