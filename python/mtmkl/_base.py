@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from . import _core
-from ._kernels import Kernels, KernelStack, Matrix, precomputed, resolve
+from ._kernels import Kernels, Matrix, precomputed, resolve
 from ._program import Frame, program_rows
 from ._sharing import sharing_spec
 from ._table import Table, groups, merged, read, text
@@ -180,9 +180,12 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _number(self, name: str) -> float:
         value = getattr(self, name)
         try:
-            return float(value)
+            number = float(value)
         except (TypeError, ValueError):
             raise ValueError(f"{name} is {value!r}, expected a number") from None
+        if np.isnan(number) or (np.isinf(number) and name != "memory_limit"):
+            raise ValueError(f"{name} is {value!r}, expected a finite number")
+        return number
 
     def _normalize(self) -> bool:
         if isinstance(self.normalize, str) and self.normalize == "auto":
@@ -279,10 +282,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             at, beta = model.support(task)
             coefficients[task, [where[int(row)] for row in places[number][at.astype(np.intp)]]] = beta
         self.dual_coef_ = coefficients
-        self.intercept_ = self._intercepts(model.offsets)
-
-    def _intercepts(self, offsets: Vector) -> Any:
-        return offsets
+        self.intercept_ = model.offsets
 
     @property
     def support_vectors_(self) -> Matrix:
@@ -473,6 +473,3 @@ def _toml(value: Any) -> str:
     if isinstance(value, float) and not np.isfinite(value):
         return "nan" if np.isnan(value) else "inf" if value > 0 else "-inf"
     return json.dumps(value)
-
-
-__all__ = ["KernelStack", "MKLEstimator"]

@@ -188,4 +188,6 @@ def merged(rows: Matrix, targets: NDArray[np.float64] | None, weights: NDArray[n
     packed = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1]))).ravel()
     order = np.argsort(packed, kind="stable")
     starts = np.flatnonzero(np.r_[True, packed[order][1:] != packed[order][:-1]])
-    return np.minimum.reduceat(order, starts), np.add.reduceat(weights[order], starts)
+    # Mixed, always in the same way: the solver starts from some of the rows, which should be like the others.
+    mix = np.random.default_rng(0).permutation(len(starts))
+    return np.minimum.reduceat(order, starts)[mix], np.add.reduceat(weights[order], starts)[mix]

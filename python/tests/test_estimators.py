@@ -344,7 +344,9 @@ def test_convergence_warning(two):
     [
         ({"C": -1}, r"C is -1, expected a finite number > 0"),
         ({"C": "one"}, r"C is 'one', expected a number"),
+        ({"C": np.inf}, r"C is inf, expected a finite number"),
         ({"p": 0.5}, r"p is 0.5, expected"),
+        ({"p": np.nan}, r"p is nan, expected a finite number"),
         ({"sharing": "group", "q": 0}, r"q is 0, expected"),
         ({"tol": 0}, r"tol is 0, expected a finite number > 0"),
         ({"max_iter": 0}, r"max_iter is 0, expected a whole number of passes from 1"),
