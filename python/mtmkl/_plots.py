@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._classifier import votes
+
+#: Colours of two classes, as the ends of the red-blue map under them, and of more.
+_TWO = ("#b2182b", "#2166ac")
+_MANY = tuple(f"C{at}" for at in range(10))
+
 
 def _axes(ax: Any) -> Any:
     if ax is not None:
@@ -114,10 +120,13 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
     across, up = (np.linspace(low[at] - margin[at], high[at] + margin[at], resolution) for at in range(2))
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
     table.rows, table.count = np.ascontiguousarray(grid), len(grid)
-    if model._frame.by_class:
+    by_class = model._frame.by_class
+    if by_class:
         values = model._model.decisions(model._input(table, np.arange(len(grid)), 0))
-        regions = np.argmax(values, axis=1).reshape(resolution, resolution)
-        ax.contourf(across, up, regions, levels=np.arange(values.shape[1] + 1) - 0.5, alpha=0.25, cmap="tab10")
+        count = len(model.classes_)
+        scores = values if values.shape[1] == count else votes(values, count)
+        regions = np.argmax(scores, axis=1).reshape(resolution, resolution)
+        ax.contourf(across, up, regions, levels=np.arange(count + 1) - 0.5, alpha=0.25, colors=[_MANY[at % 10] for at in range(count)])
     else:
         name = model._model.task_names[0] if tasks is None else tasks[0]
         set_of = dict(zip(model._model.task_names, model._model.task_sets, strict=True))
@@ -129,10 +138,14 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
         elif values.min() < 0 < values.max():
             ax.contour(across, up, values, levels=[0.0], colors="black")
     shown = model._new(X, task).rows
-    colours = None if y is None else np.unique(np.asarray(y), return_inverse=True)[1] if model._kind == "labels" else y
-    ax.scatter(
-        shown[:, 0], shown[:, 1], c=colours, cmap="tab10" if model._kind == "labels" else None, s=15, edgecolors="white", linewidths=0.5
-    )
+    colours: Any = "black"
+    if y is not None and model._kind == "labels":
+        palette = _MANY if by_class else _TWO
+        codes = np.searchsorted(model.classes_, np.asarray(y))
+        colours = [palette[code % len(palette)] for code in codes]
+    elif y is not None:
+        colours = np.asarray(y)
+    ax.scatter(shown[:, 0], shown[:, 1], c=colours, s=15, edgecolors="white", linewidths=0.5)
     ax.set_xlabel(table.columns[0])
     ax.set_ylabel(table.columns[1])
     return ax
