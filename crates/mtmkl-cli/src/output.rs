@@ -110,29 +110,6 @@ pub fn effort(model: &Model) -> String {
     )
 }
 
-/// A specification in words: `{"name":"pscs","p":2.0,"q":1.0}` → `pscs, p 2, q 1`.
-///
-/// # Errors
-/// When it has no JSON form, which none of ours lacks.
-pub fn plain(specification: &impl serde::Serialize) -> Result<String> {
-    let value = serde_json::to_value(specification)?;
-    let Value::Object(object) = &value else {
-        return Ok(value.to_string());
-    };
-    let mut parts = Vec::new();
-    if let Some(name) = object.get("name").and_then(Value::as_str) {
-        parts.push(name.to_string());
-    }
-    for (key, value) in object.iter().filter(|(key, _)| *key != "name") {
-        let value = match value.as_f64() {
-            Some(number) => number.to_string(),
-            None => value.to_string(),
-        };
-        parts.push(format!("{} {value}", key.replace('_', " ")));
-    }
-    Ok(parts.join(", "))
-}
-
 /// A share with a sensible number of digits: 0.00042 → 0.042 %.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {

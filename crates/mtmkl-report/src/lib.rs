@@ -2,8 +2,8 @@
 //!
 //! The page answers, in this order: how good is the answer and is that proven; which kernels does each task use; which
 //! tasks share one kernel space and which keep their own; how did the solver get there; do learned weights beat the
-//! plain average on data kept aside. It is plain data in, text out: the caller fills a [`Report`], and this crate
-//! depends on nothing, so that the command line program and the Python package show the same page.
+//! plain average on data kept aside. It is plain data in, text out: a [`Report`] is made
+//! from a model and the caller adds what only it knows, so that the command line program and the Python package show the same page.
 //!
 //! ```
 //! use mtmkl_report::{Report, TaskEntry, html};
@@ -33,6 +33,7 @@ mod chart;
 mod convergence;
 mod curves;
 mod heat_map;
+mod model;
 mod page;
 mod scores;
 mod spaces;
@@ -44,6 +45,7 @@ mod weights;
 
 pub use curves::{Curve, Curves};
 pub use heat_map::HeatMap;
+pub use model::in_words;
 pub use page::html;
 
 /// Everything the page shows. Parts that are `None` or empty are left out of the page.

@@ -247,17 +247,14 @@ pub enum DataProblem {
         "the sample weight is 0, expected a number > 0 for the machine `{0}`; leave the sample out"
     )]
     ZeroWeight(&'static str),
-    /// Sample weights for a machine that has none.
-    #[error("the machine `{0}` takes no sample weights; leave them out")]
-    WeightsUnused(&'static str),
     /// The bound leaves Ω empty.
     #[error(
-        "C = {c} is below 1/n = {least} for {samples} samples, so no α with sum 1 fits under it; raise C to at least {least}"
+        "C = {c} is below {least}, 1 over the total weight of the {samples} samples, so no α with sum 1 fits under it; raise C to at least {least}"
     )]
     BoundTooSmall {
         /// The bound.
         c: f64,
-        /// 1/n.
+        /// 1/n, or 1 over the sum of the sample weights.
         least: f64,
         /// n.
         samples: usize,

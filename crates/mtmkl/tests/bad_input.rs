@@ -367,12 +367,11 @@ fn sample_weights_that_mean_nothing_are_refused() {
         fault!("0 with ridge regression", on_machine(|| Setup::regression(MachineSpec::Krr { lambda: 1.0 }), 0.0) =>
             Error::Data { place: Place::TaskRow { row: 4, .. }, problem: DataProblem::ZeroWeight("krr") },
             ["task `far`", "sample 4", "weight is 0", "> 0", "`krr`", "leave the sample out"]),
-        fault!("with SVDD", on_machine(|| Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }), 2.0) =>
-            Error::Data { place: Place::Task(_), problem: DataProblem::WeightsUnused("svdd") },
-            ["task `far`", "`svdd`", "no sample weights"]),
-        fault!("with a one-class SVM", on_machine(|| Setup::unlabelled(MachineSpec::OneClass { nu: 0.5 }), 2.0) =>
-            Error::Data { place: Place::Task(_), problem: DataProblem::WeightsUnused("ocsvm") },
-            ["task `far`", "`ocsvm`", "no sample weights"]),
+        fault!("below what SVDD needs", broken(|| Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }), |setup| {
+            setup.tasks[1].weights = Some(vec![0.1; COUNT]);
+        }) =>
+            Error::Data { place: Place::Task(_), problem: DataProblem::BoundTooSmall { samples: COUNT, .. } },
+            ["task `far`", "C = 0.5", "total weight", "raise C"]),
     ]);
 }
 
@@ -503,7 +502,7 @@ fn machine_parameters_out_of_range_are_refused() {
             setup.tasks[1].rows = Some(vec![0, 1, 2, 4]);
         }) =>
         Error::Data { place: Place::Task(_), problem: DataProblem::BoundTooSmall { samples: 4, .. } },
-        ["task `far`", "C = 0.2", "1/n = 0.25", "4 samples", "raise C to at least 0.25"]
+        ["task `far`", "C = 0.2", "below 0.25", "total weight", "4 samples", "raise C to at least 0.25"]
     ));
     refused(faults);
 }

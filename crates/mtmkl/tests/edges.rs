@@ -536,9 +536,13 @@ fn same_answer(
 ) {
     let mut random = Random::new(99);
     let new = generate::points(&mut random, 12, DIMENSION);
-    let sharing = SharingSpec::Common {
-        p: 2.0,
-        radius: 1.0,
+    // A sphere shrinks to nothing where θ = 0 is allowed.
+    let sharing = match machine {
+        MachineSpec::Svdd { .. } => SharingSpec::Simplex,
+        _ => SharingSpec::Common {
+            p: 2.0,
+            radius: 1.0,
+        },
     };
     let answer = |rows: Vec<f64>, task: Task| {
         let n = rows.len() / DIMENSION;
@@ -599,6 +603,16 @@ fn a_weight_of_three_is_three_copies_of_the_row() {
         Targets::Values,
         &data.values[0],
     );
+    compare(
+        MachineSpec::Svdd { c: 0.1 },
+        |_| Targets::Unlabelled,
+        &data.values[0],
+    );
+    compare(
+        MachineSpec::OneClass { nu: 0.4 },
+        |_| Targets::Unlabelled,
+        &data.values[0],
+    );
 }
 
 #[test]
@@ -632,6 +646,16 @@ fn a_weight_of_zero_leaves_the_row_out() {
             epsilon: 0.1,
         },
         Targets::Values,
+        &data.values[0],
+    );
+    compare(
+        MachineSpec::Svdd { c: 0.2 },
+        |_| Targets::Unlabelled,
+        &data.values[0],
+    );
+    compare(
+        MachineSpec::OneClass { nu: 0.4 },
+        |_| Targets::Unlabelled,
         &data.values[0],
     );
 }

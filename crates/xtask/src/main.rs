@@ -62,7 +62,58 @@ const TEST: &[Step] = &[
         ],
         variables: &[("RUSTDOCFLAGS", "-D warnings")],
     },
+    Step {
+        name: "Python environment",
+        program: "sh",
+        arguments: &["-c", PYTHON_ENVIRONMENT],
+        variables: &[],
+    },
+    Step {
+        name: "Python format and lints",
+        program: "sh",
+        arguments: &[
+            "-c",
+            "target/python-env/bin/ruff format --check python bench/boundary.py && \
+             target/python-env/bin/ruff check python bench/boundary.py",
+        ],
+        variables: &[],
+    },
+    Step {
+        // In the profile of the tests, whose dependencies are built already. The wheel that is shipped is a release build.
+        name: "wheel",
+        program: "sh",
+        arguments: &[
+            "-c",
+            "rm -rf target/wheels && \
+             target/python-env/bin/maturin build --quiet --profile dev --out target/wheels && \
+             target/python-env/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl",
+        ],
+        variables: &[],
+    },
+    Step {
+        name: "program for the Python tests",
+        program: "cargo",
+        arguments: &["build", "--package", "mtmkl-cli", "--locked"],
+        variables: &[],
+    },
+    Step {
+        name: "Python tests",
+        program: "sh",
+        arguments: &[
+            "-c",
+            "MTMKL_WHEEL=$(echo \"$PWD\"/target/wheels/*.whl) MTMKL_PROGRAM=\"$PWD\"/target/debug/mtmkl \
+             target/python-env/bin/python -m pytest",
+        ],
+        variables: &[],
+    },
 ];
+
+/// Made once under `target`, and again when what it holds changes.
+const PYTHON_ENVIRONMENT: &str = "\
+    cmp -s python/requirements-test.txt target/python-env/requirements.txt && exit 0; \
+    rm -rf target/python-env && python3 -m venv target/python-env && \
+    target/python-env/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt && \
+    cp python/requirements-test.txt target/python-env/requirements.txt";
 
 /// The report is looked at in a real browser. Where the machine is ours to change (a CI machine: root, apt), it is installed; elsewhere
 /// the browser test skips with a message.
@@ -156,6 +207,23 @@ const BENCH: &[Step] = &[
             "target/release/read_table",
             "docs/benchmarks.md",
         ],
+        variables: &[],
+    },
+    Step {
+        name: "release wheel",
+        program: "sh",
+        arguments: &[
+            "-c",
+            "rm -rf target/release-wheels && target/bench-env/bin/pip install --quiet maturin && \
+             target/bench-env/bin/maturin build --quiet --release --out target/release-wheels && \
+             target/bench-env/bin/pip install --quiet --force-reinstall --no-deps target/release-wheels/*.whl",
+        ],
+        variables: &[],
+    },
+    Step {
+        name: "what the way through Python costs",
+        program: "target/bench-env/bin/python",
+        arguments: &["bench/boundary.py", "target/release/given_grams"],
         variables: &[],
     },
 ];

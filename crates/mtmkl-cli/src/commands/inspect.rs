@@ -23,8 +23,8 @@ pub fn run(args: &InspectArgs) -> Result<Outcome> {
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
         return Ok(Outcome::Done);
     }
-    let machine = output::plain(model.machine())?;
-    let sharing = output::plain(model.sharing())?;
+    let machine = mtmkl_report::in_words(model.machine());
+    let sharing = mtmkl_report::in_words(model.sharing());
     let mut text = format!(
         "machine  {machine}\nsharing  {sharing}\nkernels  {}",
         model.kernels().len()

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use mtmkl::{Model, Status};
-use mtmkl_report::{PassEntry, Picture, Report, ScoreRow, Scores, TaskEntry};
+use mtmkl::Model;
+use mtmkl_report::{Picture, Report, ScoreRow, Scores};
 
 use super::Outcome;
 use super::fit::notes;
@@ -41,10 +41,6 @@ pub fn write(model: &Model, path: &Path) -> Result<()> {
 /// # Errors
 /// When a note cannot be read.
 pub fn report(model: &Model) -> Result<Report> {
-    let outcome = model.outcome();
-    let grid = |grid: &mtmkl::grid::Grid| -> Vec<Vec<f64>> {
-        grid.iter_rows().map(<[f64]>::to_vec).collect()
-    };
     let settings: toml::Table = match model.notes().get(notes::SETTINGS) {
         Some(note) => note
             .parse()
@@ -57,11 +53,6 @@ pub fn report(model: &Model) -> Result<Report> {
         }
         None => Vec::new(),
     };
-    let status = match outcome.status {
-        // A run with an indefinite kernel proves nothing, however it ended: the bound that matters is the upper one.
-        Status::ConvergedUncertified => "converged-uncertified".to_string(),
-        other => other.name().to_string(),
-    };
     let find = |name: &str| {
         data.iter()
             .find(|(key, _)| key == name)
@@ -70,48 +61,12 @@ pub fn report(model: &Model) -> Result<Report> {
     Ok(Report {
         title: find("table").map_or("mtmkl model".to_string(), |table| format!("mtmkl: {table}")),
         subtitle: find("target").map(|target| format!("predicting {target}")),
-        kernels: model
-            .kernels()
-            .iter()
-            .map(|view| view.name.clone())
-            .collect(),
-        tasks: model
-            .tasks()
-            .iter()
-            .map(|task| TaskEntry {
-                name: task.name.clone(),
-                samples: task.samples,
-                support: task.support.len(),
-            })
-            .collect(),
-        weights: grid(model.weights()),
-        common: model.common().map(|common| common.row(0).to_vec()),
-        specific: model.specific().map(grid),
-        machine: output::plain(model.machine())?,
-        sharing: output::plain(model.sharing())?,
         solver: settings
             .get("solver")
             .and_then(toml::Value::as_str)
             .unwrap_or("newton")
             .to_string(),
-        status,
-        objective: outcome.objective,
-        bound: outcome.bound,
-        gap: outcome.gap,
         tolerance: settings.get("tol").and_then(toml::Value::as_float),
-        passes: outcome
-            .trace
-            .iter()
-            .map(|pass| PassEntry {
-                number: pass.number,
-                objective: pass.objective,
-                bound: pass.bound,
-                gap: pass.gap,
-                step: pass.step,
-                inner_iterations: pass.inner_iterations,
-                seconds: pass.seconds,
-            })
-            .collect(),
         scores: scores(model)?,
         settings: settings
             .iter()
@@ -119,15 +74,7 @@ pub fn report(model: &Model) -> Result<Report> {
             .collect(),
         data,
         pictures: pictures(model)?,
-        seconds: vec![
-            ("kernels".to_string(), outcome.seconds.kernels),
-            ("solve".to_string(), outcome.seconds.solve),
-            (
-                "total".to_string(),
-                outcome.seconds.kernels + outcome.seconds.solve,
-            ),
-        ],
-        version: env!("CARGO_PKG_VERSION").to_string(),
+        ..Report::from(model)
     })
 }
 

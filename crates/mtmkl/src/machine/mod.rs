@@ -18,6 +18,8 @@
 //! | [`Krr`] | 2 | y | 0 | everything | λ |
 //! | [`Svdd`] | 2 | 0 | ½ | \[0, C\], Σβ = 1 | 0 |
 //! | [`OneClass`] | 2 | 0 | 0 | \[0, 1/(νn)\], Σβ = 1 | 0 |
+//!
+//! A sample's weight multiplies its bound (for [`Krr`] it divides ρ): a sample of weight 3 is as good as three copies of it.
 
 mod krr;
 mod one_class;
@@ -148,18 +150,12 @@ fn check_values(machine: &'static str, task: &Task) -> Result<()> {
     }
 }
 
-/// One-class machines ignore labels but take no values to regress on, and no weights.
+/// One-class machines take no targets.
 fn check_unlabelled(machine: &'static str, task: &Task) -> Result<()> {
-    if !matches!(task.targets, Targets::Unlabelled) {
-        return Err(wrong_targets(machine, "no targets", task));
+    match task.targets {
+        Targets::Unlabelled => Ok(()),
+        _ => Err(wrong_targets(machine, "no targets", task)),
     }
-    if task.weights.is_some() {
-        return Err(Error::data(
-            Place::Task(task.name.clone()),
-            DataProblem::WeightsUnused(machine),
-        ));
-    }
-    Ok(())
 }
 
 fn wrong_targets(machine: &'static str, expected: &'static str, task: &Task) -> Error {
@@ -190,4 +186,11 @@ fn numbers(task: &Task) -> &[f64] {
 /// The weight of each sample, 1 where none are given.
 fn weight(task: &Task, row: usize) -> f64 {
     task.weights.as_ref().map_or(1.0, |weights| weights[row])
+}
+
+/// The sum of the weights: n where none are given.
+fn total_weight(task: &Task, samples: usize) -> f64 {
+    task.weights
+        .as_ref()
+        .map_or(samples as f64, |weights| weights.iter().sum())
 }

@@ -1,10 +1,10 @@
 //! One-class support vector machine.
 
-use super::{Domain, Dual, Machine, check_unlabelled, sign};
+use super::{Domain, Dual, Machine, check_unlabelled, sign, total_weight, weight};
 use crate::data::Task;
 use crate::error::{Error, Result};
 
-/// max −α'Kα, 0 ≤ α ≤ 1/(νn), 1'α = 1: the hyperplane that separates the samples from the origin, at most a share ν left out.
+/// max −α'Kα, 0 ≤ α_i ≤ w_i/(ν Σw), 1'α = 1, with w_i the weight of the sample (1 without weights, so that Σw = n): the hyperplane that separates the samples from the origin, at most a share ν left out.
 ///
 /// Decision: Σ_i α_i k(x_i, x) − ρ, ≥ 0 inside. Schölkopf et al. (2001).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,15 +25,15 @@ impl Machine for OneClass {
         check_unlabelled(self.name(), task)
     }
 
-    fn dual(&self, _task: &Task, samples: usize) -> Dual {
-        let upper = 1.0 / (self.nu * samples as f64);
+    fn dual(&self, task: &Task, samples: usize) -> Dual {
+        let each = 1.0 / (self.nu * total_weight(task, samples));
         Dual {
             scale: 2.0,
             linear: vec![0.0; samples],
             diagonal: 0.0,
             domain: Domain::Box {
                 lower: vec![0.0; samples],
-                upper: vec![upper; samples],
+                upper: (0..samples).map(|row| each * weight(task, row)).collect(),
                 sum: 1.0,
             },
         }

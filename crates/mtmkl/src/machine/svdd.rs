@@ -1,17 +1,18 @@
 //! Support vector data description.
 
-use super::{Domain, Dual, Machine, check_positive, check_unlabelled, sign};
+use super::{Domain, Dual, Machine, check_positive, check_unlabelled, sign, total_weight, weight};
 use crate::data::Task;
 use crate::error::{DataProblem, Error, Place, Result};
 
-/// max α'diag(K) − α'Kα, 0 ≤ α ≤ C, 1'α = 1: the smallest sphere around the samples, with outliers at price C.
+/// max α'diag(K) − α'Kα, 0 ≤ α_i ≤ C w_i, 1'α = 1: the smallest sphere around the samples, with outliers at price C times their
+/// weight w_i.
 ///
-/// Primal: min R² + C Σ_i (‖φ(x_i) − centre‖² − R²)₊. Decision: R² − ‖φ(x) − centre‖², ≥ 0 inside. Tax and Duin (1999).
+/// Primal: min R² + C Σ_i w_i (‖φ(x_i) − centre‖² − R²)₊. Decision: R² − ‖φ(x) − centre‖², ≥ 0 inside. Tax and Duin (1999).
 ///
 /// All sensitivities are ≤ 0, since spread only grows with θ: it needs a sharing that excludes θ = 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Svdd {
-    /// C ≥ 1/n.
+    /// C ≥ 1/n, or 1/Σw where the samples have weights.
     pub c: f64,
 }
 
@@ -23,7 +24,7 @@ impl Machine for Svdd {
     fn check(&self, task: &Task, samples: usize) -> Result<()> {
         check_positive("C", self.c)?;
         check_unlabelled(self.name(), task)?;
-        let least = 1.0 / samples as f64;
+        let least = 1.0 / total_weight(task, samples);
         if self.c < least * (1.0 - 1e-12) {
             let problem = DataProblem::BoundTooSmall {
                 c: self.c,
@@ -35,16 +36,16 @@ impl Machine for Svdd {
         Ok(())
     }
 
-    fn dual(&self, _task: &Task, samples: usize) -> Dual {
+    fn dual(&self, task: &Task, samples: usize) -> Dual {
         // At C = 1/n exactly, rounding must not leave the sum out of reach.
-        let upper = self.c.max(1.0 / samples as f64);
+        let each = self.c.max(1.0 / total_weight(task, samples));
         Dual {
             scale: 2.0,
             linear: vec![0.0; samples],
             diagonal: 0.5,
             domain: Domain::Box {
                 lower: vec![0.0; samples],
-                upper: vec![upper; samples],
+                upper: (0..samples).map(|row| each * weight(task, row)).collect(),
                 sum: 1.0,
             },
         }

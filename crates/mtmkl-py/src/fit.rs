@@ -1,0 +1,260 @@
+//! `fit`: arrays and specifications to a model.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mtmkl::kernel::{KernelView, parse_kernels};
+use mtmkl::machine::MachineSpec;
+use mtmkl::sharing::SharingSpec;
+use mtmkl::solver::SolverSpec;
+use mtmkl::{Definiteness, GivenGram, Problem, ProblemSpec, Run, Samples, Stop, Targets, Task};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::convert::{matrix, vector};
+use crate::enter::{interruptible, released};
+use crate::errors::{self, Origins};
+use crate::model::Model;
+
+/// One sample set: rows of numbers with the names of their columns, Gram matrices by name, and the rows of X it is made of.
+#[derive(FromPyObject)]
+pub(crate) struct Set<'py> {
+    #[pyo3(item)]
+    values: Option<PyReadonlyArray2<'py, f64>>,
+    #[pyo3(item)]
+    columns: Vec<String>,
+    #[pyo3(item)]
+    grams: Vec<(String, PyReadonlyArray2<'py, f64>)>,
+    #[pyo3(item)]
+    origin: Vec<usize>,
+}
+
+impl Set<'_> {
+    /// What the core needs of it, copied once: the core's thread may outlive the arrays.
+    fn owned(&self) -> PyResult<Owned> {
+        let grams = self
+            .grams
+            .iter()
+            .map(|(name, values)| {
+                Ok(GivenGram {
+                    name: name.clone(),
+                    values: matrix(values)?.into(),
+                })
+            })
+            .collect::<PyResult<_>>()?;
+        let values = match &self.values {
+            Some(values) => Some(matrix(values)?.to_vec()),
+            None => None,
+        };
+        let count = match (&self.values, self.grams.first()) {
+            (Some(values), _) => values.shape()[0],
+            (None, Some((_, gram))) => gram.shape()[0],
+            (None, None) => 0,
+        };
+        Ok(Owned {
+            values,
+            columns: self.columns.clone(),
+            grams,
+            count,
+        })
+    }
+}
+
+/// The same in Rust's hands.
+struct Owned {
+    values: Option<Vec<f64>>,
+    columns: Vec<String>,
+    grams: Vec<GivenGram>,
+    count: usize,
+}
+
+impl Owned {
+    fn samples(self) -> mtmkl::Result<Samples> {
+        match self.values {
+            Some(values) => {
+                let set = Samples::with_columns(values, self.count, self.columns)?;
+                self.grams.into_iter().try_fold(set, Samples::with_gram)
+            }
+            None => Samples::from_grams(self.count, self.grams),
+        }
+    }
+}
+
+/// One task: its name, its sample set, what kind of targets, the targets and the weights of the samples.
+#[derive(FromPyObject)]
+pub(crate) struct PyTask<'py> {
+    #[pyo3(item)]
+    name: String,
+    #[pyo3(item)]
+    samples: usize,
+    #[pyo3(item)]
+    kind: String,
+    #[pyo3(item)]
+    targets: Option<PyReadonlyArray1<'py, f64>>,
+    #[pyo3(item)]
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+}
+
+impl PyTask<'_> {
+    fn owned(&self) -> PyResult<Task> {
+        let values = || match &self.targets {
+            Some(targets) => vector(targets).map(<[f64]>::to_vec),
+            None => Err(PyValueError::new_err("the targets are missing")),
+        };
+        let targets = match self.kind.as_str() {
+            "labels" => Targets::Labels(values()?),
+            "values" => Targets::Values(values()?),
+            _ => Targets::Unlabelled,
+        };
+        let mut task = Task::new(self.name.clone(), targets).on(self.samples);
+        if let Some(weights) = &self.weights {
+            task = task.with_weights(vector(weights)?.to_vec());
+        }
+        Ok(task)
+    }
+}
+
+/// How to run: the limits of one fit.
+#[derive(FromPyObject)]
+pub(crate) struct Limits {
+    #[pyo3(item)]
+    tolerance: f64,
+    #[pyo3(item)]
+    max_passes: usize,
+    #[pyo3(item)]
+    time_limit: Option<f64>,
+    #[pyo3(item)]
+    threads: usize,
+    #[pyo3(item)]
+    seed: u64,
+    #[pyo3(item)]
+    memory_limit: f64,
+}
+
+impl Limits {
+    /// Makes the run with these limits, on the thread that it is for.
+    fn run(self) -> PyResult<impl FnOnce(Stop) -> Run<'static> + Send + 'static> {
+        let wrong = |name: &str, value: f64, expected: &str| {
+            PyValueError::new_err(format!("{name} is {value}, expected {expected}"))
+        };
+        let time_limit = match self.time_limit {
+            None => None,
+            Some(seconds) => Some(
+                Duration::try_from_secs_f64(seconds)
+                    .map_err(|_| wrong("time_limit", seconds, "None or a number of seconds ≥ 0"))?,
+            ),
+        };
+        if self.memory_limit.is_nan() || self.memory_limit <= 0.0 {
+            return Err(wrong(
+                "memory_limit",
+                self.memory_limit,
+                "a number of GiB > 0",
+            ));
+        }
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bytes; a float's range saturates"
+        )]
+        let memory_limit = (self.memory_limit * f64::from(1 << 30)) as u64;
+        Ok(move |stop| Run {
+            tolerance: self.tolerance,
+            max_passes: self.max_passes,
+            time_limit,
+            threads: self.threads,
+            seed: self.seed,
+            memory_limit,
+            stop,
+            observer: None,
+        })
+    }
+}
+
+/// The kernels of (name, specification) pairs; a set `rbf:sigma=1|2` stands for several.
+fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
+    let mut views = Vec::new();
+    for (name, spec) in kernels {
+        let mut made = parse_kernels(spec)?;
+        let several = made.len() > 1;
+        if let Some(name) = name {
+            for view in &mut made {
+                view.name = if several {
+                    format!("{name} {}", view.name)
+                } else {
+                    name.clone()
+                };
+            }
+        }
+        views.extend(made);
+    }
+    Ok(views)
+}
+
+/// The kernels that a specification stands for, one specification each.
+#[pyfunction]
+pub(crate) fn kernel_specs(py: Python<'_>, spec: &str) -> PyResult<Vec<String>> {
+    let views = released(py, &Origins::default(), || parse_kernels(spec))?;
+    Ok(views.into_iter().map(|view| view.name).collect())
+}
+
+/// Solves a problem. Specifications are JSON, as in the model file.
+#[pyfunction]
+#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, definiteness, sets, tasks, limits, notes))]
+#[allow(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    reason = "the names are the interface, and Python hands over what it passes"
+)]
+pub(crate) fn fit(
+    py: Python<'_>,
+    kernels: Vec<(Option<String>, String)>,
+    machine: &str,
+    sharing: &str,
+    solver: &str,
+    normalize: bool,
+    definiteness: &str,
+    sets: Vec<Set<'_>>,
+    tasks: Vec<PyTask<'_>>,
+    limits: Limits,
+    notes: BTreeMap<String, String>,
+) -> PyResult<Model> {
+    let machine: MachineSpec =
+        serde_json::from_str(machine).map_err(|error| errors::unreadable("machine", &error))?;
+    let sharing: SharingSpec =
+        serde_json::from_str(sharing).map_err(|error| errors::unreadable("sharing", &error))?;
+    let solver: SolverSpec =
+        serde_json::from_str(solver).map_err(|error| errors::unreadable("solver", &error))?;
+    let definiteness: Definiteness = serde_json::from_value(definiteness.into())
+        .map_err(|error| errors::unreadable("indefinite", &error))?;
+    let origins = Origins {
+        rows: sets.iter().map(|set| set.origin.clone()).collect(),
+        tasks: tasks
+            .iter()
+            .map(|task| (task.name.clone(), task.samples))
+            .collect(),
+    };
+    let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
+    let sets = sets.iter().map(Set::owned).collect::<PyResult<Vec<_>>>()?;
+    let tasks = tasks
+        .iter()
+        .map(PyTask::owned)
+        .collect::<PyResult<Vec<_>>>()?;
+    let stop = Stop::never();
+    let run = limits.run()?;
+    let own_stop = stop.clone();
+    let model = interruptible(py, &stop, &origins, move || {
+        let samples = sets
+            .into_iter()
+            .map(Owned::samples)
+            .collect::<mtmkl::Result<Vec<_>>>()?;
+        let mut spec = ProblemSpec::new(views, machine, sharing);
+        spec.solver = solver;
+        spec.normalize = normalize;
+        spec.definiteness = definiteness;
+        let mut model = Problem::new(spec, samples, tasks)?.fit(&mut run(own_stop))?;
+        *model.notes_mut() = notes;
+        Ok(model)
+    })?;
+    Ok(Model::from(model))
+}

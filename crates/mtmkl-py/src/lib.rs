@@ -1,0 +1,30 @@
+//! `mtmkl._core`: the door between Python and the core. Arrays in, models out; everything else is Python (`python/mtmkl`).
+//!
+//! An extension module finds Python's symbols in the interpreter that loads it. A test program of this crate would have none, so it is
+//! left empty: the tests are in Python.
+#![cfg(not(test))]
+
+mod convert;
+mod enter;
+mod errors;
+mod fit;
+mod model;
+
+use pyo3::prelude::*;
+
+/// The compiled part of mtmkl. Use the estimators of the package `mtmkl` instead.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::fit::fit;
+    #[pymodule_export]
+    use super::fit::kernel_specs;
+    #[pymodule_export]
+    use super::model::Model;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

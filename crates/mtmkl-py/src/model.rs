@@ -1,0 +1,403 @@
+//! A fitted model as Python sees it: numbers out, decisions for new rows.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mtmkl::grid::Grid;
+use mtmkl::{CrossGram, Input, Rows};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::convert::{matrix, vector};
+use crate::enter::released;
+use crate::errors::{self, Origins};
+
+/// A fitted model: the contents of a model file.
+#[pyclass(frozen, module = "mtmkl._core", from_py_object)]
+#[derive(Clone)]
+pub(crate) struct Model {
+    model: Arc<mtmkl::Model>,
+}
+
+impl From<mtmkl::Model> for Model {
+    fn from(model: mtmkl::Model) -> Self {
+        Self {
+            model: Arc::new(model),
+        }
+    }
+}
+
+/// New samples: how many, their rows, their precomputed kernels (name, values, k(x, x)).
+#[derive(FromPyObject)]
+pub(crate) struct New<'py> {
+    #[pyo3(item)]
+    count: usize,
+    #[pyo3(item)]
+    rows: Option<PyReadonlyArray2<'py, f64>>,
+    #[pyo3(item)]
+    grams: Vec<(
+        String,
+        PyReadonlyArray2<'py, f64>,
+        Option<PyReadonlyArray1<'py, f64>>,
+    )>,
+}
+
+impl New<'_> {
+    /// Calls the core with slices of the arrays, without the interpreter.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(Input<'_>) -> mtmkl::Result<T> + Send,
+    ) -> PyResult<T> {
+        let grams = self
+            .grams
+            .iter()
+            .map(|(name, values, own)| {
+                Ok(CrossGram {
+                    name,
+                    values: matrix(values)?,
+                    own: own.as_ref().map(vector).transpose()?,
+                })
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        let rows = match &self.rows {
+            Some(rows) => Some((matrix(rows)?, rows.shape()[1])),
+            None => None,
+        };
+        let count = self.count;
+        released(py, &Origins::default(), move || {
+            let rows = rows
+                .map(|(values, columns)| Rows::new(values, count, columns))
+                .transpose()?;
+            call(Input {
+                count,
+                rows,
+                grams: &grams,
+            })
+        })
+    }
+}
+
+fn table(
+    py: Python<'_>,
+    rows: usize,
+    columns: usize,
+    values: Vec<f64>,
+) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    values.into_pyarray(py).reshape([rows, columns])
+}
+
+fn grid<'py>(py: Python<'py>, grid: &Grid) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    table(py, grid.rows(), grid.kernels(), grid.values().to_vec())
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+#[pymethods]
+impl Model {
+    /// Names of the kernels, in the order of the weights' columns.
+    #[getter]
+    fn kernel_names(&self) -> Vec<String> {
+        let views = self.model.kernels().iter();
+        views.map(|view| view.name.clone()).collect()
+    }
+
+    /// Specifications of the kernels.
+    #[getter]
+    fn kernel_specs(&self) -> Vec<Option<String>> {
+        let views = self.model.kernels().iter();
+        views.map(mtmkl::kernel::KernelView::spec).collect()
+    }
+
+    /// For each kernel, the name of the matrix it is read from, if it is not computed.
+    #[getter]
+    fn given_names(&self) -> Vec<Option<String>> {
+        let views = self.model.kernels().iter();
+        views
+            .map(|view| view.kernel.given().map(str::to_string))
+            .collect()
+    }
+
+    /// Names of the tasks, in the order of the weights' rows.
+    #[getter]
+    fn task_names(&self) -> Vec<String> {
+        let tasks = self.model.tasks().iter();
+        tasks.map(|task| task.name.clone()).collect()
+    }
+
+    /// The sample set of each task.
+    #[getter]
+    fn task_sets(&self) -> Vec<usize> {
+        self.model.tasks().iter().map(|task| task.set).collect()
+    }
+
+    /// How many samples each task was fitted on.
+    #[getter]
+    fn task_samples(&self) -> Vec<usize> {
+        self.model.tasks().iter().map(|task| task.samples).collect()
+    }
+
+    /// The machine, as JSON.
+    #[getter]
+    fn machine(&self) -> PyResult<String> {
+        json(self.model.machine())
+    }
+
+    /// The sharing, as JSON.
+    #[getter]
+    fn sharing(&self) -> PyResult<String> {
+        json(self.model.sharing())
+    }
+
+    /// Whether kernels are normalised.
+    #[getter]
+    fn normalize(&self) -> bool {
+        self.model.normalize()
+    }
+
+    /// θ, tasks × kernels.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        grid(py, self.model.weights())
+    }
+
+    /// ζ, where the sharing has a common part.
+    #[getter]
+    fn common<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        let common = self.model.common()?;
+        Some(common.row(0).to_vec().into_pyarray(py))
+    }
+
+    /// γ, tasks × kernels, where the sharing has specific parts.
+    #[getter]
+    fn specific<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.model
+            .specific()
+            .map(|specific| grid(py, specific))
+            .transpose()
+    }
+
+    /// How the fit ended.
+    #[getter]
+    fn status(&self) -> &'static str {
+        self.model.outcome().status.name()
+    }
+
+    /// Whether the tolerance was reached.
+    #[getter]
+    fn converged(&self) -> bool {
+        self.model.outcome().status.is_converged()
+    }
+
+    /// An upper bound on the objective at these weights.
+    #[getter]
+    fn objective(&self) -> f64 {
+        self.model.outcome().objective
+    }
+
+    /// A certified lower bound on the optimum.
+    #[getter]
+    fn bound(&self) -> f64 {
+        self.model.outcome().bound
+    }
+
+    /// (objective − bound) / |objective|.
+    #[getter]
+    fn gap(&self) -> f64 {
+        self.model.outcome().gap
+    }
+
+    /// Each pass: number, objective, bound, gap, step, inner iterations, seconds.
+    #[getter]
+    fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let trace = &self.model.outcome().trace;
+        let values = trace
+            .iter()
+            .flat_map(|pass| {
+                [
+                    pass.number as f64,
+                    pass.objective,
+                    pass.bound,
+                    pass.gap,
+                    pass.step,
+                    pass.inner_iterations as f64,
+                    pass.seconds,
+                ]
+            })
+            .collect();
+        table(py, trace.len(), 7, values)
+    }
+
+    /// Seconds: Gram matrices, everything after.
+    #[getter]
+    fn seconds(&self) -> (f64, f64) {
+        let seconds = self.model.outcome().seconds;
+        (seconds.kernels, seconds.solve)
+    }
+
+    /// b of each task.
+    #[getter]
+    fn offsets<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let offsets: Vec<f64> = self.model.tasks().iter().map(|task| task.offset).collect();
+        offsets.into_pyarray(py)
+    }
+
+    /// What is kept with the model in words.
+    #[getter]
+    fn notes(&self) -> BTreeMap<String, String> {
+        self.model.notes().clone()
+    }
+
+    /// The columns' names of a sample set.
+    fn columns(&self, set: usize) -> PyResult<Vec<String>> {
+        Ok(self.set(set)?.columns.clone())
+    }
+
+    /// How many samples a sample set had.
+    fn samples(&self, set: usize) -> PyResult<usize> {
+        Ok(self.set(set)?.samples)
+    }
+
+    /// The support rows of a sample set: their positions in it, and the rows.
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    fn support_rows<'py>(
+        &self,
+        py: Python<'py>,
+        set: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<usize>>, Bound<'py, PyArray2<f64>>)> {
+        let set = self.set(set)?;
+        let rows = table(py, set.positions.len(), set.columns.len(), set.rows.clone())?;
+        Ok((set.positions.clone().into_pyarray(py), rows))
+    }
+
+    /// The support of a task: positions among the support rows of its sample set, and β.
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    fn support<'py>(
+        &self,
+        py: Python<'py>,
+        task: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<f64>>)> {
+        let task = self
+            .model
+            .tasks()
+            .get(task)
+            .ok_or_else(|| no_such("task"))?;
+        Ok((
+            task.support.clone().into_pyarray(py),
+            task.beta.clone().into_pyarray(py),
+        ))
+    }
+
+    /// Decision values of one task.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn decision<'py>(
+        &self,
+        py: Python<'py>,
+        task: &str,
+        new: New<'_>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let model = &self.model;
+        let values = new.with(py, |input| model.decision(task, input))?;
+        Ok(values.into_pyarray(py))
+    }
+
+    /// Decision values of all tasks: new samples × tasks.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn decisions<'py>(&self, py: Python<'py>, new: New<'_>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = &self.model;
+        let all = new.with(py, |input| model.decisions(input))?;
+        let values = (0..new.count)
+            .flat_map(|row| all.iter().map(move |task| task[row]))
+            .collect();
+        table(py, new.count, all.len(), values)
+    }
+
+    /// Decision values for a task never seen, from the common part.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn decision_of_new_task<'py>(
+        &self,
+        py: Python<'py>,
+        new: New<'_>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let model = &self.model;
+        let values = new.with(py, |input| model.decision_of_new_task(input))?;
+        Ok(values.into_pyarray(py))
+    }
+
+    /// The model as one HTML page; `settings` and `tolerance` as they were given.
+    fn report(
+        &self,
+        py: Python<'_>,
+        title: String,
+        solver: String,
+        tolerance: f64,
+        settings: Vec<(String, String)>,
+    ) -> PyResult<String> {
+        let model = &self.model;
+        released(py, &Origins::default(), || {
+            let mut report = mtmkl_report::Report::from(model.as_ref());
+            report.title = title;
+            report.solver = solver;
+            report.tolerance = Some(tolerance);
+            report.settings = settings;
+            Ok(mtmkl_report::html(&report))
+        })
+    }
+
+    /// The model file's bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let model = &self.model;
+        let bytes = released(py, &Origins::default(), || model.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// A model from a model file's bytes.
+    #[classmethod]
+    fn from_bytes(_class: &Bound<'_, PyType>, py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        released(py, &Origins::default(), || mtmkl::Model::from_bytes(bytes)).map(Self::from)
+    }
+
+    /// Writes the model file: all of it or nothing.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let model = &self.model;
+        released(py, &Origins::default(), || model.save(&path))
+    }
+
+    /// Reads a model file.
+    #[classmethod]
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn load(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        released(py, &Origins::default(), || mtmkl::Model::load(&path)).map(Self::from)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let py = slf.py();
+        let make = py.get_type::<Self>().getattr("from_bytes")?;
+        Ok((make, (slf.get().to_bytes(py)?,)))
+    }
+}
+
+impl Model {
+    fn set(&self, set: usize) -> PyResult<&mtmkl::model::SupportSet> {
+        let sets = self.model.support_sets();
+        sets.get(set).ok_or_else(|| no_such("sample set"))
+    }
+}
+
+fn no_such(what: &str) -> PyErr {
+    let error = mtmkl::Error::Format {
+        problem: format!("there is no such {what}"),
+    };
+    errors::raise(error, &Origins::default())
+}

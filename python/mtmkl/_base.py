@@ -1,0 +1,475 @@
+"""What all estimators have in common: from X and tasks to the core, and from its model to predictions and fitted attributes."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from . import _core
+from ._kernels import Kernels, Matrix, precomputed, resolve
+from ._program import Frame, program_rows
+from ._sharing import sharing_spec
+from ._table import Table, groups, merged, read, text
+from ._types import Limits, New, Set, Task
+
+Vector = NDArray[np.float64]
+
+#: Fields of `trace_`.
+_PASS = np.dtype(
+    [
+        ("number", np.int64),
+        ("objective", np.float64),
+        ("bound", np.float64),
+        ("gap", np.float64),
+        ("step", np.float64),
+        ("inner_iterations", np.int64),
+        ("seconds", np.float64),
+    ]
+)
+
+
+class MKLEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; not for use by itself."""
+
+    #: What the machine learns from: labels, values, none.
+    _kind = "none"
+    #: Whether the machine needs kernel weights of fixed mass.
+    _mass = False
+
+    # What every estimator's __init__ sets; named for the type checker.
+    kernels: Any
+    sharing: Any
+    p: float
+    q: float
+    radius: float
+    task: Any
+    new_tasks: str
+    normalize: Any
+    indefinite: str
+    solver: str
+    tol: float
+    max_iter: int
+    time_limit: float | None
+    memory_limit: float
+    n_jobs: int | None
+    random_state: Any
+    n_features_in_: int
+
+    # -- the machine, by estimator -------------------------------------------------------------------------------------------------
+
+    def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
+        """The machine as it stands in model files, and a factor of the sample weights of each task (whose totals are given)."""
+        raise NotImplementedError
+
+    # -- fit -----------------------------------------------------------------------------------------------------------------------
+
+    def _solve(
+        self,
+        table: Table,
+        goal: Any,
+        targets: Sequence[tuple[str | None, Vector | None]],
+        weights: Vector,
+        *,
+        target_name: str | None,
+        same: Vector | None = None,
+        factors: Vector | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> Self:
+        """Fits one task for each task of the table and each of ``targets`` (a name, where they are classes, and n values).
+
+        ``weights`` say how often each sample counts, ``factors`` (the weights of classes) what an error costs. ``same`` tells samples
+        apart that have the same row: their class or target.
+        """
+        names: list[str] = []
+        origins: list[NDArray[np.intp]] = []
+        counts: list[Vector] = []
+        prices = weights if factors is None else weights * factors
+        for name, members in groups(table.tasks, table.count, target_name or "all"):
+            members = members[prices[members] > 0]
+            if len(members) == 0:
+                raise ValueError(f"task {name!r}: all its sample weights are 0; leave the task out")
+            own = weights[members]
+            if table.rows is not None:
+                first, own = merged(table.rows[members], None if same is None else same[members], own)
+                members = members[first]
+            names.append(name)
+            origins.append(members)
+            counts.append(own)
+        kernels = self._resolved(table, np.concatenate(origins), np.concatenate(counts))
+        sets = [self._set(table, members, kernels) for members in origins]
+        tasks: list[Task] = []
+        totals: list[float] = []
+        for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
+            own = count if factors is None else count * factors[members]
+            for label, values in targets:
+                totals.append(float(own.sum()))
+                tasks.append(
+                    {
+                        "name": name if label is None else label,
+                        "samples": number,
+                        "kind": self._kind,
+                        "targets": None if values is None else np.ascontiguousarray(values[members]),
+                        "weights": None if np.all(own == 1.0) else own,
+                    }
+                )
+        machine, scales = self._machine(totals)
+        for entry, scale in zip(tasks, scales, strict=True):
+            if scale != 1.0:
+                given = np.ones(len(origins[entry["samples"]])) if entry["weights"] is None else entry["weights"]
+                entry["weights"] = given * scale
+        position = table.indices.index(-1) if -1 in table.indices else -1
+        frame = Frame(
+            features=table.columns,
+            target=target_name or "target" if self._kind != "none" else None,
+            task=None if table.tasks is None else table.names[position] if position >= 0 else "task",
+            goal=goal,
+        )
+        sharing = sharing_spec(self.sharing, self._number("p"), self._number("q"), self._number("radius"), len(tasks), mass=self._mass)
+        if self.solver not in ("newton", "epf"):
+            raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
+        model = _core.fit(
+            kernels=kernels.pairs,
+            machine=json.dumps(machine),
+            sharing=json.dumps(sharing),
+            solver=json.dumps({"name": self.solver}),
+            normalize=self._normalize(),
+            definiteness=self._definiteness(),
+            sets=sets,
+            tasks=tasks,
+            limits=self._limits(),
+            notes=self._notes(frame, origins, extra or {}),
+        )
+        self._calls = kernels.calls
+        self._adopt(model)
+        if not model.converged:
+            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _resolved(self, table: Table, members: NDArray[np.intp], weights: Vector) -> Kernels:
+        if table.stack is not None:
+            return precomputed(len(table.stack.values))
+        assert table.rows is not None
+        return resolve(self.kernels, table.names, table.indices, table.rows[members], weights)
+
+    def _set(self, table: Table, members: NDArray[np.intp], kernels: Kernels) -> Set:
+        origin: list[int] = members.tolist()
+        if table.stack is not None:
+            everything = len(members) == table.count
+            values = table.stack.values
+            grams = [
+                (f"K{at}", gram if everything else np.ascontiguousarray(gram[np.ix_(members, members)])) for at, gram in enumerate(values)
+            ]
+            return {"values": None, "columns": [], "grams": grams, "origin": origin}
+        assert table.rows is not None
+        rows = np.ascontiguousarray(table.rows[members])
+        grams = [(call.name, call.matrix(rows, rows)) for call in kernels.calls]
+        return {"values": rows, "columns": table.columns, "grams": grams, "origin": origin}
+
+    def _number(self, name: str) -> float:
+        value = getattr(self, name)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} is {value!r}, expected a number") from None
+        if np.isnan(number) or (np.isinf(number) and name != "memory_limit"):
+            raise ValueError(f"{name} is {value!r}, expected a finite number")
+        return number
+
+    def _normalize(self) -> bool:
+        if isinstance(self.normalize, str) and self.normalize == "auto":
+            return not (isinstance(self.kernels, str) and self.kernels == "precomputed")
+        if isinstance(self.normalize, bool | np.bool_):
+            return bool(self.normalize)
+        raise ValueError(f"normalize is {self.normalize!r}, expected True, False or 'auto'")
+
+    def _definiteness(self) -> str:
+        words = {"check": "check", "assume": "assume", "allow": "allow-indefinite"}
+        if self.indefinite not in words:
+            raise ValueError(
+                f"indefinite is {self.indefinite!r}, expected 'check' (refuse indefinite kernels), 'assume' (that there are none) or "
+                "'allow' (a local answer without certificate)"
+            )
+        return words[self.indefinite]
+
+    def _limits(self) -> Limits:
+        if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
+            raise ValueError(f"max_iter is {self.max_iter!r}, expected a whole number of passes from 1")
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        return {
+            "tolerance": self._number("tol"),
+            "max_passes": int(self.max_iter),
+            "time_limit": None if self.time_limit is None else self._number("time_limit"),
+            "threads": threads(self.n_jobs),
+            "seed": seed,
+            "memory_limit": self._number("memory_limit"),
+        }
+
+    def _notes(self, frame: Frame, origins: Sequence[NDArray[np.intp]], extra: dict[str, Any]) -> dict[str, str]:
+        plain = {name: value for name, value in self.get_params(deep=False).items() if _is_plain(value)}
+        about = {
+            "estimator": type(self).__name__,
+            "parameters": plain,
+            "names": [str(name) for name in getattr(self, "feature_names_in_", [])],
+            "features": self.n_features_in_,
+            **extra,
+        }
+        return {
+            "frame": frame.json(),
+            "training-rows": json.dumps([origin.tolist() for origin in origins]),
+            "settings": "".join(f"{name} = {_toml(value)}\n" for name, value in plain.items() if value is not None),
+            "python": json.dumps(about),
+        }
+
+    def _not_converged(self) -> str:
+        reasons = {
+            "pass-limit": f"max_iter={self.max_iter} passes came first: raise max_iter",
+            "time-limit": f"time_limit={self.time_limit} seconds came first: raise time_limit",
+            "stalled": "floating point allows no further progress: scale the data, or raise tol",
+        }
+        reason = reasons.get(self.status_, self.status_)
+        return (
+            f"the answer is proven to be within {self.gap_:.1e} of the optimum (relative), not within tol={self.tol}; {reason}. "
+            "The model can be used; gap_ says how good it is."
+        )
+
+    # -- the model -----------------------------------------------------------------------------------------------------------------
+
+    def _adopt(self, model: _core.Model) -> None:
+        """Takes the fitted attributes from the model."""
+        self._model = model
+        self._frame = Frame.of(model)
+        rows: list[list[int]] = json.loads(model.notes.get("training-rows", "[]"))
+        self.kernel_names_ = model.kernel_names
+        self.kernel_weights_ = model.weights
+        self.common_weights_ = model.common
+        self.specific_weights_ = model.specific
+        self.tasks_ = np.array(model.task_names, dtype=object)
+        self.objective_ = model.objective
+        self.bound_ = model.bound
+        self.gap_ = model.gap
+        self.status_ = model.status
+        self.trace_ = np.array([tuple(line) for line in model.trace], dtype=_PASS)
+        self.n_iter_ = len(self.trace_)
+        # (row of X, support row) of every sample set; without notes of where rows came from, they are counted through.
+        places: dict[int, NDArray[np.intp]] = {}
+        vectors: list[Matrix] = []
+        before = 0
+        for number in sorted(set(model.task_sets)):
+            positions, support = model.support_rows(number)
+            origin = rows[number] if number < len(rows) else range(before, before + model.samples(number))
+            places[number] = np.asarray(origin, dtype=np.intp)[positions.astype(np.intp)]
+            vectors.append(support)
+            before += model.samples(number)
+        every = np.concatenate(list(places.values()))
+        order = np.argsort(every, kind="stable")
+        self.support_ = every[order]
+        self._support_vectors = np.concatenate(vectors)[order]
+        where = {int(row): at for at, row in enumerate(self.support_)}
+        coefficients = np.zeros((len(model.task_names), len(every)))
+        for task, number in enumerate(model.task_sets):
+            at, beta = model.support(task)
+            coefficients[task, [where[int(row)] for row in places[number][at.astype(np.intp)]]] = beta
+        self.dual_coef_ = coefficients
+        self.intercept_ = model.offsets
+
+    @property
+    def support_vectors_(self) -> Matrix:
+        """The support rows, in the order of ``support_``."""
+        check_is_fitted(self)
+        if isinstance(self.kernels, str) and self.kernels == "precomputed":
+            raise AttributeError("precomputed kernels have no support vectors; support_ has their positions")
+        vectors: Matrix = self._support_vectors
+        return vectors
+
+    # -- prediction ----------------------------------------------------------------------------------------------------------------
+
+    def _decisions(self, X: Any, task: Any) -> Matrix:
+        """Decision values: (n, 1), each row by its own task's machine; or (n, T) where the machines are one for each class."""
+        check_is_fitted(self)
+        table = self._new(X, task)
+        if self._frame.by_class:
+            rows = np.arange(table.count)
+            return self._model.decisions(self._input(table, rows, 0))
+        known = dict(zip(self._model.task_names, self._model.task_sets, strict=True))
+        only = self._model.task_names[0]
+        if self._frame.task is None and table.tasks is not None:
+            raise ValueError("task is given, but the model was fitted without tasks")
+        if self._frame.task is not None and table.tasks is None:
+            raise ValueError("the model was fitted with tasks: give the task of each row, predict(X, task=…)")
+        decisions = np.empty((table.count, 1))
+        for name, rows in groups(table.tasks, table.count, only):
+            if name in known:
+                decisions[rows, 0] = self._model.decision(name, self._input(table, rows, known[name]))
+            else:
+                decisions[rows, 0] = self._new_task(name, table, rows, list(known))
+        return decisions
+
+    def _new_task(self, name: str, table: Table, rows: NDArray[np.intp], known: list[str]) -> Vector:
+        if self.new_tasks not in ("error", "common"):
+            raise ValueError(f"new_tasks is {self.new_tasks!r}, expected 'error' or 'common'")
+        if self.new_tasks == "common" and self.common_weights_ is not None:
+            if table.stack is not None or self._calls:
+                raise ValueError(f"task {name!r} was never seen: precomputed and callable kernels have no rows for it")
+            return self._model.decision_of_new_task(self._input(table, rows, 0))
+        shown = ", ".join(map(repr, known[:8])) + (f", … ({len(known)} in all)" if len(known) > 8 else "")
+        way = (
+            "new_tasks='common' predicts for it from what the tasks share"
+            if self.common_weights_ is not None
+            else "its sharing has no common part, from which a new task could be predicted"
+        )
+        raise ValueError(f"the model was not fitted on the task {name!r}, but on {shown}; {way}")
+
+    def _new(self, X: Any, task: Any) -> Table:
+        """New samples; those of a program's model are treated as the program would."""
+        if self._frame.identity:
+            table, _ = read(self, X, task=task, reset=False)
+            return table
+        return program_rows(self._frame, X, task)
+
+    def _input(self, table: Table, rows: NDArray[np.intp], set: int) -> New:
+        """These rows for the machines on a sample set."""
+        everything = len(rows) == table.count
+        if table.stack is not None:
+            columns = np.asarray(json.loads(self._model.notes["training-rows"])[set], dtype=np.intp)
+            if everything and np.array_equal(columns, np.arange(table.stack.shape[1])):
+                values, own = table.stack.values, table.stack.own
+            else:
+                part = table.stack[np.ix_(rows, columns)]
+                values, own = part.values, part.own
+            names = [name or "" for name in self._model.given_names]
+            return {
+                "count": len(rows),
+                "rows": None,
+                "grams": [(name, values[at], None if own is None else own[at]) for at, name in enumerate(names)],
+            }
+        assert table.rows is not None
+        values = table.rows if everything else np.ascontiguousarray(table.rows[rows])
+        grams: list[tuple[str, Matrix, Vector | None]] = []
+        for call in self._calls:
+            positions, support = self._model.support_rows(set)
+            cross = np.zeros((len(rows), self._model.samples(set)))
+            if len(positions):
+                cross[:, positions] = call.matrix(values, support)
+            needed = self._model.normalize or self._mass
+            grams.append((call.name, cross, call.diagonal(values) if needed else None))
+        return {"count": len(rows), "rows": values, "grams": grams}
+
+    # -- files and pages -----------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `mtmkl.load` and the program `mtmkl` read.
+
+        The program predicts the same bits from it. A model with callable kernels cannot be saved; pickle the estimator instead.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self)
+        if self._calls:
+            raise ValueError("a model with callable kernels cannot be saved, since a file has no functions; pickle the estimator")
+        self._model.save(path)
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The model as one self-contained HTML page: weights, what is shared, the certificate, how the solver got there.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write the page.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        check_is_fitted(self)
+        settings = [(name, str(value)) for name, value in self.get_params(deep=False).items() if value is not None]
+        page = self._model.report(type(self).__name__, self.solver, self._number("tol"), settings)
+        if path is not None:
+            target = Path(path)
+            temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+            try:
+                temporary.write_text(page, encoding="utf-8")
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+        return page
+
+    def _repr_html_(self) -> str:
+        """The report in a frame of its own; before fit, scikit-learn's diagram."""
+        if not hasattr(self, "_model"):
+            return str(super()._repr_html_inner())
+        page = html.escape(self.report(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" title="{type(self).__name__}" style="width:100%;height:40rem;border:1px solid #8884" '
+            'sandbox=""></iframe>'
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernels, str) and self.kernels == "precomputed"
+        return tags
+
+
+def threads(n_jobs: int | None) -> int:
+    """Threads for the core, 0 for one per core.
+
+    None follows OMP_NUM_THREADS, which joblib sets in its workers, so that ``GridSearchCV(n_jobs=…)`` does not start more threads than
+    there are cores.
+    """
+    if n_jobs is None:
+        limit = os.environ.get("OMP_NUM_THREADS", "")
+        return int(limit) if limit.isdigit() else 0
+    if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs is {n_jobs!r}, expected None, a number of threads, or -1 for one per core")
+    if n_jobs > 0:
+        return int(n_jobs)
+    return 0 if n_jobs == -1 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def sample_weights(sample_weight: Any, table: Table) -> Vector:
+    """One weight ≥ 0 for each row, 1 without weights."""
+    weights: Vector = _check_sample_weight(sample_weight, np.empty((table.count, 1)), dtype=np.float64, ensure_non_negative=True)
+    return weights
+
+
+def target_name(y: Any) -> str | None:
+    """The name of a pandas or polars Series."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def class_values(classes: NDArray[Any]) -> dict[str, Any]:
+    """Classes for the notes of a model, so that they come back with their type."""
+    return {"classes": [text(value) for value in classes.tolist()], "class_type": classes.dtype.str}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(entry) for key, entry in value.items())
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items()) + " }"
+    if isinstance(value, float) and not np.isfinite(value):
+        return "nan" if np.isnan(value) else "inf" if value > 0 else "-inf"
+    return json.dumps(value)

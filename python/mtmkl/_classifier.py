@@ -1,0 +1,310 @@
+"""Classification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
+
+from ._base import MKLEstimator, Vector, class_values, sample_weights, target_name
+from ._sharing import Sharing
+from ._table import Table, groups, read, text
+
+
+class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
+    """Support vector classification with learned kernel weights, for one task or many.
+
+    Two classes make one machine for each task; more than two classes (without tasks) make one machine for each class against the rest,
+    which are tasks that share kernels. No probabilities: wrap it in `sklearn.calibration.CalibratedClassifierCV`.
+
+    Parameters
+    ----------
+    kernels : list or "precomputed", optional
+        Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
+        columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
+        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
+    C : float, default=1.0
+        The price of errors, > 0.
+    class_weight : dict or "balanced", optional
+        Factors of C by class. "balanced" balances the classes of each task.
+    sharing : str or Sharing, default="auto"
+        What the tasks share: "common", "independent", "group", "pscs", "lp" (one task), "simplex", "prior-ball", "uniform", or an object
+        such as ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.
+    p, q, radius : float, default=2.0, 1.0, 1.0
+        Parameters of the sharings with names: norms p and q ≥ 1 and the bound on them.
+    task : str or int, optional
+        The column of X (name or index) that has the task of each row. It is no feature. Without it, `fit` and `predict` take an array
+        ``task``, or there is one task.
+    new_tasks : {"error", "common"}, default="error"
+        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share.
+    normalize : bool or "auto", default="auto"
+        Use k(x, z)/√(k(x, x) k(z, z)) in place of k. "auto" is True for kernels that are computed and False for precomputed ones.
+    indefinite : {"check", "assume", "allow"}, default="check"
+        What to do about kernels that may not be positive semi-definite (precomputed, callable, sigmoid): check and refuse them, assume that
+        they are definite, or allow them, which gives a local answer without certificate.
+    solver : {"newton", "epf"}, default="newton"
+        Second-order steps, or the paper's Algorithm 1.
+    tol : float, default=1e-4
+        The certified relative gap to stop at.
+    max_iter : int, default=1000
+        The most passes; a pass solves every task's machine once.
+    time_limit : float, optional
+        The most seconds.
+    memory_limit : float, default=8.0
+        GiB that kernel matrices may take.
+    n_jobs : int, optional
+        Threads; the answer does not depend on it. None is one per core, or OMP_NUM_THREADS where that is set, as joblib does in its
+        workers; −1 is one per core.
+    random_state : int, RandomState or None, default=None
+        Seed of the random starts of "epf" and of indefinite kernels; nothing else is random.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    kernel_weights_ : ndarray of shape (n_tasks, n_kernels)
+        θ, how much each task uses each kernel.
+    common_weights_ : ndarray of shape (n_kernels,) or None
+        ζ, the part that all tasks share, where the sharing has one.
+    specific_weights_ : ndarray of shape (n_tasks, n_kernels) or None
+        γ, the part that is each task's own, where the sharing has one: θ = ζ + γ.
+    kernel_names_, tasks_ : list of str, ndarray of str
+        What the columns and rows of the weights are: each class, where there are more than two.
+    objective_, bound_, gap_ : float
+        An upper bound on the objective at the answer, a certified lower bound on the optimum, and their relative difference.
+    status_ : str
+        "converged", "converged-uncertified" (indefinite kernels), "pass-limit", "time-limit" or "stalled".
+    trace_ : structured ndarray
+        Every pass: number, objective, bound, gap, step, inner_iterations, seconds.
+    n_iter_ : int
+        The number of passes.
+    support_ : ndarray of shape (n_support,)
+        Rows of X that some machine needs.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+        Their features.
+    dual_coef_ : ndarray of shape (n_tasks, n_support)
+        β of each task's machine on them, signs included.
+    intercept_ : ndarray of shape (n_tasks,)
+        b of each task's machine.
+    n_features_in_ : int
+        Columns of X, the task column included.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where X has names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mtmkl import MKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MKLClassifier(["linear", "rbf:sigma=1|4"], C=10).fit(X, y)
+    >>> model.kernel_weights_.shape  # a row for each class
+    (3, 3)
+    >>> model.gap_ <= 1e-4
+    True
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _kind = "labels"
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        C: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernels = kernels
+        self.C = C
+        self.class_weight = class_weight
+        self.sharing = sharing
+        self.p = p
+        self.q = q
+        self.radius = radius
+        self.task = task
+        self.new_tasks = new_tasks
+        self.normalize = normalize
+        self.indefinite = indefinite
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
+        return {"name": "svc", "C": self._number("C")}, [1.0] * len(totals)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Self:
+        """Learn kernel weights and machines.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features), or a stack of kernels
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C; a weight of 2 is as good as the sample twice.
+        task : array-like of shape (n_samples,), optional
+            The task of each sample, where X has no column for it.
+
+        Returns
+        -------
+        self
+        """
+        table, labels = read(self, X, y, task=task, reset=True)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        weights = sample_weights(sample_weight, table)
+        if len(np.unique(codes[weights > 0])) < 2:
+            raise ValueError(f"y has one class only, {classes.tolist()[:1]}, among the samples of weight > 0; expected two or more classes")
+        if len(classes) > 2 and table.tasks is not None:
+            raise ValueError(
+                f"y has {len(classes)} classes, but with tasks each task is a choice between the same two classes; leave the task out "
+                "to make one task of each class, or fit the classes one against the rest yourself"
+            )
+        self.classes_ = classes
+        factors = self._class_factors(codes, weights, table)
+        prices = weights * factors
+        names = [text(value) for value in classes.tolist()]
+        targets: list[tuple[str | None, Vector | None]]
+        goal: dict[str, Any]
+        if len(classes) == 2:
+            self._one_class_tasks(table, codes, prices)
+            goal = {"binary": {"classes": names}}
+            targets = [(None, np.where(codes == 1, 1.0, -1.0))]
+        else:
+            lost = [name for at, name in enumerate(names) if not np.any(prices[codes == at] > 0)]
+            if lost:
+                raise ValueError(f"class {lost[0]!r} has only samples of weight 0; leave them out")
+            goal = {"multiclass": {"classes": names, "scheme": "ova"}}
+            targets = [(name, np.where(codes == at, 1.0, -1.0)) for at, name in enumerate(names)]
+        return self._solve(
+            table,
+            goal,
+            targets,
+            weights,
+            target_name=target_name(y),
+            same=codes.astype(np.float64),
+            factors=factors,
+            extra=class_values(classes),
+        )
+
+    def _class_factors(self, codes: NDArray[np.intp], weights: Vector, table: Table) -> Vector:
+        """Each row's factor of C by its class."""
+        if self.class_weight is None:
+            return np.ones(table.count)
+        if self.class_weight != "balanced":
+            if not isinstance(self.class_weight, dict):
+                raise ValueError(f"class_weight is {self.class_weight!r}, expected a dict, 'balanced' or None")
+            strange = [key for key in self.class_weight if key not in self.classes_]
+            if strange:
+                raise ValueError(f"class_weight has {strange[0]!r}, which is none of the classes {self.classes_.tolist()}")
+            by_class = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+            if not np.all(np.isfinite(by_class) & (by_class >= 0)):
+                raise ValueError(f"class_weight is {self.class_weight!r}, expected numbers ≥ 0")
+            return by_class[codes]
+        factors = np.ones(table.count)
+        for _, rows in groups(table.tasks, table.count, "all"):
+            totals = np.bincount(codes[rows], weights=weights[rows], minlength=len(self.classes_))
+            present = totals > 0
+            shares = np.divide(weights[rows].sum(), present.sum() * totals, out=np.ones(len(totals)), where=present)
+            factors[rows] = shares[codes[rows]]
+        return factors
+
+    def _one_class_tasks(self, table: Table, codes: NDArray[np.intp], weights: Vector) -> None:
+        """A task without both classes has nothing to tell apart."""
+        for name, rows in groups(table.tasks, table.count, "all"):
+            present = np.unique(codes[rows][weights[rows] > 0])
+            if len(present) == 1 and table.tasks is not None:
+                only = self.classes_[present[0]]
+                raise ValueError(
+                    f"task {name!r} has one class only, {only!r}, in its {len(rows)} rows; leave the task out, add samples of the other "
+                    "class, or split so that each task keeps both (StratifiedKFold on task and class)"
+                )
+
+    def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: > 0 means ``classes_[1]``. More: the largest wins.
+        """
+        decisions = self._decisions(X, task)
+        if not self._frame.by_class:
+            return decisions[:, 0]
+        if self._frame.scheme == "ovo":
+            return votes(decisions, len(self.classes_))
+        return decisions
+
+    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+        """The class of each sample.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        decisions = self.decision_function(X, task)
+        chosen = (decisions >= 0).astype(int) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
+        predicted: NDArray[Any] = self.classes_[chosen]
+        return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
+        """The share of samples whose class is right.
+
+        Parameters
+        ----------
+        X, y, sample_weight, task : as in `fit`
+
+        Returns
+        -------
+        float
+        """
+        return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
+
+
+def votes(decisions: NDArray[np.float64], classes: int) -> NDArray[np.float64]:
+    """A vote for each pair of classes; margins, squeezed below one vote, break ties. As the program counts them."""
+    scores = np.zeros((len(decisions), classes))
+    pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
+    for at, (first, second) in enumerate(pairs):
+        decision = decisions[:, at]
+        scores[:, second] += decision >= 0
+        scores[:, first] += decision < 0
+        margin = decision / (3.0 * (np.abs(decision) + 1.0) * classes)
+        scores[:, second] += margin
+        scores[:, first] -= margin
+    return scores

@@ -1,0 +1,173 @@
+"""Model files: the program's and ours are the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from ._base import MKLEstimator
+from ._classifier import MKLClassifier
+from ._one_class import MKLSVDD, MKLOneClassSVM
+from ._program import Frame, raw_columns
+from ._regressor import MKLRegressor
+from ._sharing import (
+    PSCS,
+    BoxSimplex,
+    Common,
+    Fixed,
+    Group,
+    Independent,
+    LpBall,
+    PriorBall,
+    Sharing,
+    Simplex,
+    Sum,
+    Tang,
+    Term,
+    WeightSet,
+)
+
+_ESTIMATORS: dict[str, type[MKLEstimator]] = {
+    "svc": MKLClassifier,
+    "svr": MKLRegressor,
+    "krr": MKLRegressor,
+    "ocsvm": MKLOneClassSVM,
+    "svdd": MKLSVDD,
+}
+_SETS: dict[str, type[WeightSet]] = {
+    "lp-ball": LpBall,
+    "simplex": Simplex,
+    "box-simplex": BoxSimplex,
+    "prior-ball": PriorBall,
+    "fixed": Fixed,
+}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The fitted estimator in a model file, whether it was written by ``save`` or by the program ``mtmkl fit``.
+
+    A model of the program takes rows as the program does: DataFrames with the table's columns in any order, scaled and filled as when
+    it was fitted.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    MKLClassifier, MKLRegressor, MKLOneClassSVM or MKLSVDD
+        Which one, the model says.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> import mtmkl
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> model = mtmkl.MKLRegressor(["linear", "rbf"]).fit(X, X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "model.mtmkl"))
+    ...     again = mtmkl.load(os.path.join(folder, "model.mtmkl"))
+    >>> bool(np.all(again.predict(X) == model.predict(X)))
+    True
+    """
+    model = _core.Model.load(path)
+    machine = json.loads(model.machine)
+    about = json.loads(model.notes.get("python", "{}"))
+    frame = Frame.of(model)
+    given = [name is not None for name in model.given_names]
+    if any(given) and not all(given):
+        raise ValueError(f"{os.fspath(path)} mixes precomputed kernels with computed ones: predict from it with the program")
+    estimator = _ESTIMATORS[machine["name"]]()
+    sharing = json.loads(model.sharing)
+    parameters = {
+        "kernels": "precomputed" if any(given) else model.kernel_specs,
+        "normalize": model.normalize,
+        "sharing": sharing_of(sharing),
+        **{name: sharing[name] for name in ("p", "q", "radius") if name in sharing},
+        **_machine_parameters(machine, model),
+    }
+    # What was given in Python comes back as it was; lists of kernels and sharing objects from the model.
+    parameters.update(about.get("parameters", {}))
+    estimator.set_params(**parameters)
+    estimator._calls = ()
+    if about:
+        estimator.n_features_in_ = about["features"]
+        if about["names"]:
+            estimator.feature_names_in_ = np.array(about["names"], dtype=object)
+    elif any(given):
+        rows = dict(json.loads(model.notes.get("data", "[]"))).get("rows", model.samples(0))
+        estimator.n_features_in_ = int(rows)
+    else:
+        estimator.n_features_in_ = len(raw_columns(frame))
+    if isinstance(estimator, MKLClassifier):
+        estimator.classes_ = _classes(about.get("classes", frame.classes), about.get("class_type"))
+    estimator._adopt(model)
+    return estimator
+
+
+def _machine_parameters(machine: dict[str, Any], model: _core.Model) -> dict[str, Any]:
+    match machine["name"]:
+        case "svc":
+            weights = (machine.get("negative_weight", 1.0), machine.get("positive_weight", 1.0))
+            classes = Frame.of(model).classes
+            balanced = weights == (1.0, 1.0) or len(classes) != 2
+            return {"C": machine["C"], "class_weight": None if balanced else dict(zip(classes, weights, strict=True))}
+        case "svr":
+            return {"machine": "svr", "C": machine["C"], "epsilon": machine["epsilon"]}
+        case "krr":
+            return {"machine": "krr", "alpha": machine["lambda"]}
+        case "ocsvm":
+            return {"nu": machine["nu"]}
+        case _:
+            return {"nu": min(1.0, 1.0 / (machine["C"] * min(model.task_samples)))}
+
+
+def _classes(names: list[str], kind: str | None) -> NDArray[Any]:
+    """Classes with the type they had; from a table, numbers are numbers."""
+    if kind is not None:
+        letter = np.dtype(kind).kind
+        if letter in "iuf":
+            return np.array([float(name) for name in names]).astype(kind)
+        if letter == "b":
+            return np.array([name == "True" for name in names])
+        return np.array(names, dtype=kind if letter == "U" else object)
+    for number in (int, float):
+        try:
+            return np.array([number(name) for name in names])
+        except ValueError:
+            continue
+    return np.array(names, dtype=object)
+
+
+def sharing_of(spec: dict[str, Any]) -> str | Sharing:
+    """The parameter ``sharing`` for a sharing as it stands in model files."""
+    match spec["name"]:
+        case "sum":
+            return Sum(tuple(_term(term) for term in spec["terms"]))
+        case "tang":
+            return Tang(spec["beta"])
+        case "box-simplex":
+            return BoxSimplex(spec["upper"])
+        case "fixed":
+            return Fixed(spec["weights"])
+        case "prior-ball" if spec.get("prior") is not None:
+            return PriorBall(spec["prior"], spec["radius"])
+        case "pscs":
+            return PSCS(spec["p"], spec["q"], spec["radius"])
+        case name:
+            return str(name)
+
+
+def _term(spec: dict[str, Any]) -> Term:
+    [(lift, inner)] = spec.items()
+    if lift == "group":
+        return Group(**inner)
+    options = dict(inner)
+    made = _SETS[options.pop("set")](**options)
+    return Common(made) if lift == "common" else Independent(made)

@@ -1,0 +1,217 @@
+"""Regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from ._base import MKLEstimator, sample_weights, target_name
+from ._sharing import Sharing
+from ._table import read
+
+
+class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
+    """Regression with learned kernel weights, for one task or many: kernel ridge regression or ε-support vector regression.
+
+    Whole numbers in y are numbers, not classes. Kernel ridge regression has no intercept: centre the targets, for example with
+    `sklearn.compose.TransformedTargetRegressor`.
+
+    Parameters
+    ----------
+    kernels : list or "precomputed", optional
+        Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
+        columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
+        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
+    machine : {"krr", "svr"}, default="krr"
+        Kernel ridge regression (squared errors), or ε-support vector regression.
+    alpha : float, default=1.0
+        The ridge of "krr", > 0, as in `sklearn.kernel_ridge.KernelRidge`.
+    C : float, default=1.0
+        The price of errors of "svr", > 0.
+    epsilon : float, default=0.1
+        Errors up to this size are free for "svr", ≥ 0.
+    sharing : str or Sharing, default="auto"
+        What the tasks share: "common", "independent", "group", "pscs", "lp" (one task), "simplex", "prior-ball", "uniform", or an object
+        such as ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.
+    p, q, radius : float, default=2.0, 1.0, 1.0
+        Parameters of the sharings with names: norms p and q ≥ 1 and the bound on them.
+    task : str or int, optional
+        The column of X (name or index) that has the task of each row. It is no feature. Without it, `fit` and `predict` take an array
+        ``task``, or there is one task.
+    new_tasks : {"error", "common"}, default="error"
+        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share.
+    normalize : bool or "auto", default="auto"
+        Use k(x, z)/√(k(x, x) k(z, z)) in place of k. "auto" is True for kernels that are computed and False for precomputed ones.
+    indefinite : {"check", "assume", "allow"}, default="check"
+        What to do about kernels that may not be positive semi-definite (precomputed, callable, sigmoid): check and refuse them, assume that
+        they are definite, or allow them, which gives a local answer without certificate.
+    solver : {"newton", "epf"}, default="newton"
+        Second-order steps, or the paper's Algorithm 1.
+    tol : float, default=1e-4
+        The certified relative gap to stop at.
+    max_iter : int, default=1000
+        The most passes; a pass solves every task's machine once.
+    time_limit : float, optional
+        The most seconds.
+    memory_limit : float, default=8.0
+        GiB that kernel matrices may take.
+    n_jobs : int, optional
+        Threads; the answer does not depend on it. None is one per core, or OMP_NUM_THREADS where that is set, as joblib does in its
+        workers; −1 is one per core.
+    random_state : int, RandomState or None, default=None
+        Seed of the random starts of "epf" and of indefinite kernels; nothing else is random.
+
+    Attributes
+    ----------
+    kernel_weights_ : ndarray of shape (n_tasks, n_kernels)
+        θ, how much each task uses each kernel.
+    common_weights_ : ndarray of shape (n_kernels,) or None
+        ζ, the part that all tasks share, where the sharing has one.
+    specific_weights_ : ndarray of shape (n_tasks, n_kernels) or None
+        γ, the part that is each task's own, where the sharing has one: θ = ζ + γ.
+    kernel_names_, tasks_ : list of str, ndarray of str
+        What the columns and rows of the weights are.
+    objective_, bound_, gap_ : float
+        An upper bound on the objective at the answer, a certified lower bound on the optimum, and their relative difference.
+    status_ : str
+        "converged", "converged-uncertified" (indefinite kernels), "pass-limit", "time-limit" or "stalled".
+    trace_ : structured ndarray
+        Every pass: number, objective, bound, gap, step, inner_iterations, seconds.
+    n_iter_ : int
+        The number of passes.
+    support_ : ndarray of shape (n_support,)
+        Rows of X that some machine needs.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+        Their features.
+    dual_coef_ : ndarray of shape (n_tasks, n_support)
+        β of each task's machine on them, signs included.
+    intercept_ : ndarray of shape (n_tasks,)
+        b of each task's machine.
+    n_features_in_ : int
+        Columns of X, the task column included.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where X has names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from mtmkl import MKLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> body = ("body", "rbf:gamma=scale", slice(0, 4))
+    >>> blood = ("blood", "rbf:gamma=scale", slice(4, 10))
+    >>> model = MKLRegressor(["linear", body, blood], alpha=0.5).fit(X, y - y.mean())
+    >>> model.kernel_names_
+    ['linear', 'body', 'blood']
+    >>> model.score(X, y - y.mean()) > 0.5
+    True
+    """
+
+    _kind = "values"
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        machine: str = "krr",
+        alpha: float = 1.0,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernels = kernels
+        self.machine = machine
+        self.alpha = alpha
+        self.C = C
+        self.epsilon = epsilon
+        self.sharing = sharing
+        self.p = p
+        self.q = q
+        self.radius = radius
+        self.task = task
+        self.new_tasks = new_tasks
+        self.normalize = normalize
+        self.indefinite = indefinite
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
+        if self.machine == "krr":
+            return {"name": "krr", "lambda": self._number("alpha")}, [1.0] * len(totals)
+        if self.machine == "svr":
+            spec = {"name": "svr", "C": self._number("C"), "epsilon": self._number("epsilon")}
+            return spec, [1.0] * len(totals)
+        raise ValueError(f"machine is {self.machine!r}, expected 'krr' or 'svr'")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Self:
+        """Learn kernel weights and machines.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features), or a stack of kernels
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their values.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the price of errors; a weight of 2 is as good as the sample twice.
+        task : array-like of shape (n_samples,), optional
+            The task of each sample, where X has no column for it.
+
+        Returns
+        -------
+        self
+        """
+        table, values = read(self, X, y, task=task, reset=True, y_numeric=True)
+        values = np.asarray(values, dtype=np.float64)
+        weights = sample_weights(sample_weight, table)
+        return self._solve(table, "regression", [(None, values)], weights, target_name=target_name(y), same=values)
+
+    def predict(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The value of each sample.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._decisions(X, task)[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
+        """R², the share of the variance that is explained.
+
+        Parameters
+        ----------
+        X, y, sample_weight, task : as in `fit`
+
+        Returns
+        -------
+        float
+        """
+        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))

@@ -1,0 +1,46 @@
+"""What the compiled part is given: dictionaries with these entries."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Set(TypedDict):
+    """One sample set: rows with the names of their columns, Gram matrices by name, and the rows of X it is made of."""
+
+    values: NDArray[np.float64] | None
+    columns: list[str]
+    grams: list[tuple[str, NDArray[np.float64]]]
+    origin: list[int]
+
+
+class Task(TypedDict):
+    """One task: its sample set, what kind of targets, targets and weights of the samples."""
+
+    name: str
+    samples: int
+    kind: str
+    targets: NDArray[np.float64] | None
+    weights: NDArray[np.float64] | None
+
+
+class Limits(TypedDict):
+    """Limits of one fit; memory in GiB."""
+
+    tolerance: float
+    max_passes: int
+    time_limit: float | None
+    threads: int
+    seed: int
+    memory_limit: float
+
+
+class New(TypedDict):
+    """New samples: rows, and precomputed kernels (name, values, k(x, x))."""
+
+    count: int
+    rows: NDArray[np.float64] | None
+    grams: list[tuple[str, NDArray[np.float64], NDArray[np.float64] | None]]
