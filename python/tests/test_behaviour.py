@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -103,6 +104,20 @@ def test_many_threads_at_once(sites):
         for own, shared in pool.map(work, range(24)):
             np.testing.assert_array_equal(own, expected.decision_function(X))
             np.testing.assert_array_equal(shared, own)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_predicts(rng):
+    X = rng.normal(size=(1000, 3))
+    model = MKLRegressor(["rbf"]).fit(X[:100], X[:100, 0])
+    model.predict(X)
+    child = os.fork()
+    if child == 0:
+        # A process that waits for threads that are not there would wait for ever.
+        signal.alarm(20)
+        model.predict(X)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def machines():

@@ -33,6 +33,9 @@ impl From<mtmkl::Model> for Model {
     }
 }
 
+/// Up to this many rows one thread is enough; for more, 0 stands for one thread per core.
+const FEW: usize = 256;
+
 /// New samples: how many, their rows, their precomputed kernels (name, values, k(x, x)).
 #[derive(FromPyObject)]
 pub(crate) struct New<'py> {
@@ -75,11 +78,20 @@ impl New<'_> {
             let rows = rows
                 .map(|(values, columns)| Rows::new(values, count, columns))
                 .transpose()?;
-            call(Input {
+            let input = Input {
                 count,
                 rows,
                 grams: &grams,
-            })
+            };
+            // Threads of this call's own: those of a pool that lives on would be missing in a forked process, which would wait for them.
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(usize::from(count <= FEW))
+                .build()
+                .map_err(|error| mtmkl::Error::Numeric {
+                    place: "thread pool".to_string(),
+                    problem: error.to_string(),
+                })?;
+            pool.install(|| call(input))
         })
     }
 }
