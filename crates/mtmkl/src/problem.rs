@@ -529,5 +529,11 @@ fn coarse_start(
     };
     let solution = solver.solve(&mut coarse.engine, sharing, start.as_ref(), &mut smaller)?;
     engine.adopt(&coarse);
-    Ok(Some(solution.parts))
+    let mut parts = solution.parts;
+    // A task without any weight has no curvature to go by.
+    let theta = &solution.theta;
+    if (0..sharing.shape().tasks).any(|task| theta.row(task).iter().all(|&weight| weight <= 0.0)) {
+        parts.move_towards(&sharing.start(), 0.1);
+    }
+    Ok(Some(parts))
 }

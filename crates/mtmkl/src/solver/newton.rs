@@ -25,6 +25,8 @@ const SUFFICIENT: f64 = 1e-4;
 const SHORTEST: f64 = 1e-6;
 /// Nearer than this gap, J is as its curvature says, and damping only delays.
 const FAR: f64 = 1e-4;
+/// A gap that did not fall in this many steps will not fall.
+const IDLE_PASSES: usize = 30;
 /// How precisely to solve the model, as a part of the current gap.
 const MODEL_ACCURACY: f64 = 0.02;
 
@@ -50,6 +52,7 @@ impl Solver for Newton {
         let mut current = engine.evaluate(&theta, &request)?;
         certificate.record(&parts, &theta, &current, sharing, 0.0, run);
         let mut damping = 0.0;
+        let (mut least, mut idle) = (f64::INFINITY, 0);
         let status = 'outer: loop {
             if let Some(status) = certificate.finished() {
                 break status;
@@ -60,6 +63,16 @@ impl Solver for Newton {
             let Some(curvature) = current.curvature.as_deref() else {
                 break Status::Stalled;
             };
+            // Accepted steps that change nothing would go on for ever.
+            idle = if certificate.gap() < 0.99 * least {
+                0
+            } else {
+                idle + 1
+            };
+            least = least.min(certificate.gap());
+            if idle > IDLE_PASSES {
+                break Status::Stalled;
+            }
             let gap = (certificate.objective - certificate.bound).max(0.0);
             let mut step = 1.0;
             let mut aim = None;
@@ -72,15 +85,24 @@ impl Solver for Newton {
                         curvature: &curvature,
                         sharing,
                     };
-                    let minimum = model.minimise(&constraints, MODEL_ACCURACY * gap);
+                    let accuracy = MODEL_ACCURACY * gap;
+                    let found = model.minimise(&constraints, accuracy);
+                    let mut minimum = found.parts;
+                    if found.gap > 2.0 * accuracy {
+                        // Where hardly anything bends, interior points lose their way, and the minimum is at the best vertex.
+                        let (vertex, _) = sharing.maximise(&current.sensitivities);
+                        if model.value(&sharing.theta(&vertex)) < found.value {
+                            minimum = vertex;
+                        }
+                    }
                     // The slope of J along the step; the model's value is about half of it.
-                    let aim = sharing.theta(&minimum.parts);
+                    let aim = sharing.theta(&minimum);
                     let slope = current.sensitivities.dot(&theta) - current.sensitivities.dot(&aim);
                     (minimum, slope)
                 });
                 let slope = *slope;
                 let mut trial_parts = parts.clone();
-                trial_parts.move_towards(&minimum.parts, step);
+                trial_parts.move_towards(minimum, step);
                 let trial_theta = sharing.theta(&trial_parts);
                 let trial = engine.evaluate(&trial_theta, &request)?;
                 certificate.record(&trial_parts, &trial_theta, &trial, sharing, step, run);
@@ -135,8 +157,9 @@ fn damped<'a>(
         return Cow::Borrowed(curvature);
     }
     let kernels = theta.kernels();
+    // Of all tasks: one without any weight must be able to get some.
+    let largest = theta.values().iter().fold(0.0_f64, |a, &b| a.max(b));
     let damped = curvature.iter().enumerate().map(|(task, own)| {
-        let largest = theta.row(task).iter().fold(0.0_f64, |a, &b| a.max(b));
         let mut factor = own.factor.clone();
         for kernel in 0..kernels {
             // A weight at zero must be able to leave it.
