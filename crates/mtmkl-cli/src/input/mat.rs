@@ -234,6 +234,9 @@ impl Reader<'_> {
             return Err(self.damaged("a variable has no dimensions"));
         }
         let lengths = self.numbers(kind, dimensions)?;
+        if lengths.len() < 2 {
+            return Err(self.damaged("a variable has fewer than two dimensions"));
+        }
         let (_, name) = self.element(&mut rest)?;
         let name = String::from_utf8_lossy(name).into_owned();
         let complex = flags & 0x0800 != 0;

@@ -168,3 +168,17 @@ fn files_that_contradict_themselves() {
 fn any_bytes_are_read_or_refused() {
     super::any_bytes(|bytes| drop(from_bytes("a", bytes, 1 << 20)), &sample());
 }
+
+#[test]
+fn a_number_without_dimensions_is_refused() {
+    // Found by fuzzing: the product of no lengths is one.
+    let mut inside = element(6, &[6_u32.to_le_bytes(), [0; 4]].concat());
+    inside.extend(element(5, &[]));
+    inside.extend(element(1, b"x"));
+    inside.extend(doubles(&[1.0]));
+    let error = from_bytes("a", &file(&[element(14, &inside)]), 1 << 20).unwrap_err();
+    assert!(
+        error.to_string().contains("fewer than two dimensions"),
+        "{error}"
+    );
+}
