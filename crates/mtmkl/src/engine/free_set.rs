@@ -58,7 +58,9 @@ pub(super) fn movable_variables(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> V
             let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
             let slope = qp.linear[v] - product[sample] - offset;
             if margin == 0.0 {
-            } else if beta[v] <= qp.lower[v] + margin {
+                continue;
+            }
+            if beta[v] <= qp.lower[v] + margin {
                 violating = violating.or((slope > 0.0).then_some(v));
             } else if beta[v] >= qp.upper[v] - margin {
                 violating = violating.or((slope < 0.0).then_some(v));
