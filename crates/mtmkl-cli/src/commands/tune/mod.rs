@@ -445,8 +445,8 @@ impl Tune {
             .bytes(format!("{:?} {:?} {:?}", self.metric, self.inlier, self.folds).as_bytes())
             .bytes(
                 format!(
-                    "{} {} {} {}",
-                    args.solver, args.normalize, args.tol, args.max_passes
+                    "{} {} {} {} {}",
+                    args.solver, args.normalize, args.precision, args.tol, args.max_passes
                 )
                 .as_bytes(),
             )
