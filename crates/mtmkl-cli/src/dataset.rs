@@ -249,7 +249,7 @@ pub fn split(frame: &Frame, raw: &Raw, share: f64, seed: u64) -> Result<(Vec<usi
     let mut random = mtmkl::random::Random::new(seed);
     let (mut train, mut test) = (Vec::new(), Vec::new());
     for mut rows in members.into_values() {
-        mtmkl::select::split::shuffle(&mut rows, &mut random);
+        random.shuffle(&mut rows);
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

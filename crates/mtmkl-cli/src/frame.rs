@@ -431,27 +431,10 @@ impl Frame {
                     feature.column
                 );
             }
-            let count = present.len() as f64;
-            let mean = present.iter().sum::<f64>() / count;
             if missing == Missing::Mean {
-                feature.fill = Some(mean);
+                feature.fill = Some(present.iter().sum::<f64>() / present.len() as f64);
             }
-            let low = present.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = present.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            // A constant column stays what it is, at zero.
-            let inverse = |width: f64| if width > 0.0 { width.recip() } else { 1.0 };
-            (feature.offset, feature.factor) = match scaling {
-                Scaling::None => (0.0, 1.0),
-                Scaling::Minmax => (low, inverse(high - low)),
-                Scaling::Standard => {
-                    let variance = present
-                        .iter()
-                        .map(|value| (value - mean).powi(2))
-                        .sum::<f64>()
-                        / count;
-                    (mean, inverse(variance.sqrt()))
-                }
-            };
+            (feature.offset, feature.factor) = scaling.of(&present);
         }
         Ok(())
     }

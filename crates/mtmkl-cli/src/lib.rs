@@ -15,6 +15,7 @@ pub mod journal;
 pub mod output;
 pub mod predictor;
 pub mod progress;
+mod scaling;
 pub mod score;
 pub mod words;
 

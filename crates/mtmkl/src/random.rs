@@ -33,4 +33,11 @@ impl Random {
         let index = ((u128::from(self.bits()) * n as u128) >> 64) as usize;
         index
     }
+
+    /// Puts the items in a random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i + 1));
+        }
+    }
 }

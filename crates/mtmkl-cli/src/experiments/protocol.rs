@@ -460,7 +460,7 @@ fn chosen_rows(set: &Benchmark, source: &Source, seed: u64) -> Result<Vec<(Strin
                 rows.len()
             );
         }
-        split::shuffle(&mut rows, &mut random);
+        random.shuffle(&mut rows);
         if each > 0 {
             rows.truncate(each);
         }
@@ -511,27 +511,13 @@ fn chosen_rows(set: &Benchmark, source: &Source, seed: u64) -> Result<Vec<(Strin
 fn scaled(source: &Source, groups: &[(String, Vec<usize>)], scale: Scaling) -> Vec<Vec<f64>> {
     let d = source.columns;
     let all: Vec<usize> = groups.iter().flat_map(|(_, rows)| rows).copied().collect();
-    let n = all.len() as f64;
     let scales: Vec<(f64, f64)> = (0..d)
         .map(|column| {
-            let values = || all.iter().map(|&row| source.values[row * d + column]);
-            // A constant column stays what it is, at zero.
-            let inverse = |width: f64| if width > 0.0 { width.recip() } else { 1.0 };
-            match scale {
-                Scaling::None => (0.0, 1.0),
-                Scaling::Minmax => {
-                    let low = values().fold(f64::INFINITY, f64::min);
-                    (
-                        low,
-                        inverse(values().fold(f64::NEG_INFINITY, f64::max) - low),
-                    )
-                }
-                Scaling::Standard => {
-                    let mean = values().sum::<f64>() / n;
-                    let variance = values().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
-                    (mean, inverse(variance.sqrt()))
-                }
-            }
+            let values: Vec<f64> = all
+                .iter()
+                .map(|&row| source.values[row * d + column])
+                .collect();
+            scale.of(&values)
         })
         .collect();
     groups

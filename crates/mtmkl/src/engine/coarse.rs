@@ -87,7 +87,10 @@ impl LocalEngine {
             .grams
             .iter()
             .zip(&chosen)
-            .map(|(grams, chosen)| self.pool.install(|| grams.subset(chosen)))
+            .map(|(grams, chosen)| {
+                let kernels: Vec<usize> = (0..grams.kernels()).collect();
+                self.pool.install(|| grams.part(&kernels, Some(chosen)))
+            })
             .collect();
         Some(Coarse {
             engine: LocalEngine::new(
@@ -116,9 +119,7 @@ fn choose(samples: usize) -> Vec<usize> {
     let runs = samples / RUN;
     let mut random = Random::new(0x636f_6172_7365);
     let mut order: Vec<usize> = (0..runs).collect();
-    for i in (1..runs).rev() {
-        order.swap(i, random.below(i + 1));
-    }
+    random.shuffle(&mut order);
     order.truncate(runs / SHARE);
     order.sort_unstable();
     order

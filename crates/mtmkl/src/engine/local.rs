@@ -243,10 +243,7 @@ impl Engine for LocalEngine {
 
 /// 0..n in an order fixed by the seed (splitmix64).
 fn shuffled(n: usize, seed: u64) -> Vec<usize> {
-    let mut random = crate::random::Random::new(seed);
     let mut order: Vec<usize> = (0..n).collect();
-    for i in (1..n).rev() {
-        order.swap(i, random.below(i + 1));
-    }
+    crate::random::Random::new(seed).shuffle(&mut order);
     order
 }

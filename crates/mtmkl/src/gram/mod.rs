@@ -52,16 +52,6 @@ impl Grams {
         self.matrices.len()
     }
 
-    /// The Gram matrices of some of the samples, copied so that their rows lie together.
-    pub(crate) fn subset(&self, chosen: &[usize]) -> Self {
-        let matrices = self
-            .matrices
-            .par_iter()
-            .map(|matrix| matrix.subset(self.samples, chosen))
-            .collect();
-        Self::new(chosen.len(), matrices)
-    }
-
     /// Some of the kernels, on all samples or on some of them, copied so that their rows lie together.
     pub(crate) fn part(&self, kernels: &[usize], chosen: Option<&[usize]>) -> Self {
         let matrices: Vec<Matrix> = kernels

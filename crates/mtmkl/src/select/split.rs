@@ -68,7 +68,7 @@ pub fn k_fold(
                 let expected = format!("at most {}, the rows of the smallest class", rows.len());
                 return Err(Error::param("folds", folds, expected));
             }
-            shuffle(&mut rows, &mut random);
+            random.shuffle(&mut rows);
             for row in rows {
                 fold_of[row] = next % folds;
                 next += 1;
@@ -128,7 +128,7 @@ pub fn by_shares(
             let expected = format!("at least {parts}, one for each part");
             return Err(Error::param("groups", members.len(), expected));
         }
-        shuffle(&mut members, &mut random);
+        random.shuffle(&mut members);
         let count = strata.len() as f64;
         let mut left = members.len();
         for rows in members {
@@ -155,7 +155,7 @@ pub fn by_shares(
             let expected = format!("at least {parts}, one for each part of the split");
             return Err(Error::param("rows of the smallest class", n, expected));
         }
-        shuffle(&mut rows, &mut random);
+        random.shuffle(&mut rows);
         let learn = rounded(train * n as f64).clamp(1, n + 1 - parts);
         let most = n - learn - (parts - 2);
         let choose = if tested {
@@ -204,13 +204,6 @@ pub fn numbered<T: Ord>(names: &[T]) -> Vec<usize> {
         .collect()
 }
 
-/// Rows in an order fixed by the random numbers.
-pub fn shuffle<T>(rows: &mut [T], random: &mut Random) {
-    for i in (1..rows.len()).rev() {
-        rows.swap(i, random.below(i + 1));
-    }
-}
-
 /// The rows of each number, in the order of the numbers.
 fn members(numbers: &[usize]) -> Vec<Vec<usize>> {
     let mut members: std::collections::BTreeMap<usize, Vec<usize>> =
@@ -229,7 +222,7 @@ fn deal_groups(
     random: &mut Random,
 ) -> Vec<(Vec<usize>, usize)> {
     // The order of groups of one size is random, the order of sizes is not.
-    shuffle(&mut members, random);
+    random.shuffle(&mut members);
     members.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
     let kinds = strata.iter().max().map_or(0, |most| most + 1);
     let mut counts = vec![vec![0_usize; kinds]; folds];
