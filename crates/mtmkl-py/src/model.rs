@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mtmkl::grid::Grid;
-use mtmkl::{CrossGram, Input, Rows};
+use mtmkl::{CrossGram, Input, Pass, Rows};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,
@@ -231,20 +231,7 @@ impl Model {
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let trace = &self.model.outcome().trace;
-        let values = trace
-            .iter()
-            .flat_map(|pass| {
-                [
-                    pass.number as f64,
-                    pass.objective,
-                    pass.bound,
-                    pass.gap,
-                    pass.step,
-                    pass.inner_iterations as f64,
-                    pass.seconds,
-                ]
-            })
-            .collect();
+        let values = trace.iter().flat_map(Pass::numbers).collect();
         table(py, trace.len(), 7, values)
     }
 

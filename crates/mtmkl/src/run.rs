@@ -70,6 +70,48 @@ pub struct Pass {
     pub seconds: f64,
 }
 
+impl Pass {
+    /// number, objective, bound, gap, step, inner iterations, seconds: as files and arrays keep a pass.
+    pub fn numbers(&self) -> [f64; 7] {
+        [
+            self.number as f64,
+            self.objective,
+            self.bound,
+            self.gap,
+            self.step,
+            self.inner_iterations as f64,
+            self.seconds,
+        ]
+    }
+
+    /// The inverse of [`Pass::numbers`]. A count that is none saturates.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts were written as floats, exactly"
+    )]
+    pub(crate) fn of_numbers(numbers: &[f64; 7]) -> Self {
+        let [
+            number,
+            objective,
+            bound,
+            gap,
+            step,
+            inner_iterations,
+            seconds,
+        ] = *numbers;
+        Self {
+            number: number as usize,
+            objective,
+            bound,
+            gap,
+            step,
+            inner_iterations: inner_iterations as usize,
+            seconds,
+        }
+    }
+}
+
 /// Told about each pass. Printing, drawing and logging live behind this, outside the library.
 pub trait Observer {
     /// Called after each pass, on the thread that called `fit`.

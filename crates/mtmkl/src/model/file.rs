@@ -21,8 +21,6 @@ use crate::sharing::SharingSpec;
 /// The version this library writes. Files of a later version are refused with its number; earlier ones are read.
 const VERSION: u32 = 1;
 const KEY: &str = "mtmkl";
-/// number, objective, bound, gap, step, inner iterations, seconds
-const PASS_FIELDS: usize = 7;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -199,24 +197,10 @@ impl Model {
             "outcome".to_string(),
             Tensor::floats(vec![numbers.len()], &numbers),
         );
-        let passes: Vec<f64> = outcome
-            .trace
-            .iter()
-            .flat_map(|pass| {
-                [
-                    pass.number as f64,
-                    pass.objective,
-                    pass.bound,
-                    pass.gap,
-                    pass.step,
-                    pass.inner_iterations as f64,
-                    pass.seconds,
-                ]
-            })
-            .collect();
+        let passes: Vec<[f64; 7]> = outcome.trace.iter().map(Pass::numbers).collect();
         tensors.insert(
             "trace".to_string(),
-            Tensor::floats(vec![outcome.trace.len(), PASS_FIELDS], &passes),
+            Tensor::floats(vec![passes.len(), 7], passes.as_flattened()),
         );
         for (number, task) in self.tasks.iter().enumerate() {
             tensors.insert(
@@ -547,24 +531,11 @@ impl Reader<'_> {
 
     fn trace(&self) -> Result<Vec<Pass>> {
         let values = self.floats("trace", None)?;
-        if values.len() % PASS_FIELDS != 0 {
+        let (passes, rest) = values.as_chunks::<7>();
+        if !rest.is_empty() {
             return Err(format_error("the tensor `trace` is cut short"));
         }
-        // Counts were written as floats, exactly, and a hostile one saturates.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let count = |value: f64| value as usize;
-        Ok(values
-            .chunks_exact(PASS_FIELDS)
-            .map(|pass| Pass {
-                number: count(pass[0]),
-                objective: pass[1],
-                bound: pass[2],
-                gap: pass[3],
-                step: pass[4],
-                inner_iterations: count(pass[5]),
-                seconds: pass[6],
-            })
-            .collect())
+        Ok(passes.iter().map(Pass::of_numbers).collect())
     }
 }
 
