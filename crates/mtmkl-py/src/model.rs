@@ -33,9 +33,6 @@ impl From<mtmkl::Model> for Model {
     }
 }
 
-/// Up to this many rows one thread is enough; for more, 0 stands for one thread per core.
-const FEW: usize = 256;
-
 /// New samples: how many, their rows, their precomputed kernels (name, values, k(x, x)).
 #[derive(FromPyObject)]
 pub(crate) struct New<'py> {
@@ -83,15 +80,7 @@ impl New<'_> {
                 rows,
                 grams: &grams,
             };
-            // Threads of this call's own: those of a pool that lives on would be missing in a forked process, which would wait for them.
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(usize::from(count <= FEW))
-                .build()
-                .map_err(|error| mtmkl::Error::Numeric {
-                    place: "thread pool".to_string(),
-                    problem: error.to_string(),
-                })?;
-            pool.install(|| call(input))
+            call(input)
         })
     }
 }

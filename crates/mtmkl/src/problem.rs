@@ -12,7 +12,7 @@ use crate::grid::Shape;
 use crate::kernel::KernelView;
 use crate::machine::{Machine, MachineSpec};
 use crate::model::{Model, Outcome, Seconds};
-use crate::run::Run;
+use crate::run::{Run, pool};
 use crate::sharing::{Parts, Sharing, SharingSpec};
 use crate::solver::{Solver, SolverSpec};
 
@@ -321,16 +321,6 @@ impl Problem {
     }
 }
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| Error::Numeric {
-            place: "thread pool".to_string(),
-            problem: error.to_string(),
-        })
-}
-
 /// A problem with its Gram matrices: fit it as often as you like.
 #[derive(Debug)]
 pub struct Prepared<'a> {
@@ -452,17 +442,21 @@ impl Prepared<'_> {
         }
         let started = Instant::now();
         let problem = self.problem;
-        let stop = run
-            .time_limit
-            .map_or_else(|| run.stop.clone(), |limit| run.stop.with_limit(limit));
+        let stop = run.deadline();
+        let mut part = run.part(&stop);
+        if let Some(observer) = &mut run.observer {
+            part.observer = Some(&mut **observer);
+        }
         let mut engine = self.local_engine(choice.machine.as_ref());
         let solver = spec.solver.build()?;
         let start = match spec.solver {
-            SolverSpec::Newton => coarse_start(&mut engine, solver.as_ref(), &choice.sharing, run)?,
+            SolverSpec::Newton => {
+                coarse_start(&mut engine, solver.as_ref(), &choice.sharing, &part)?
+            }
             // Faithful to the paper.
             SolverSpec::Epf(_) => None,
         };
-        let solution = solver.solve(&mut engine, &choice.sharing, start.as_ref(), run)?;
+        let solution = solver.solve(&mut engine, &choice.sharing, start.as_ref(), &mut part)?;
         // The engine may last have looked at another θ; the machines of the model belong to the answer.
         let request = Request {
             accuracy: 0.1 * run.tolerance,
@@ -520,12 +514,7 @@ fn coarse_start(
     let mut smaller = Run {
         tolerance: run.tolerance.max(COARSE_TOLERANCE),
         max_passes: run.max_passes.min(COARSE_PASSES),
-        time_limit: run.time_limit,
-        threads: run.threads,
-        seed: run.seed,
-        memory_limit: run.memory_limit,
-        stop: run.stop.clone(),
-        observer: None,
+        ..run.part(&run.stop)
     };
     let solution = solver.solve(&mut coarse.engine, sharing, start.as_ref(), &mut smaller)?;
     engine.adopt(&coarse);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::error::{Error, Result};
+
 /// A request to stop that any thread may make, and a deadline.
 ///
 /// Cloning shares the request: hand a clone to a signal handler or another thread.
@@ -19,12 +21,13 @@ impl Stop {
         Self::default()
     }
 
-    /// The same request with a deadline from now.
+    /// The same request with a deadline from now, unless it has an earlier one.
     #[must_use]
     pub fn with_limit(&self, limit: Duration) -> Self {
+        let new = Instant::now().checked_add(limit);
         Self {
             requested: Arc::clone(&self.requested),
-            deadline: Instant::now().checked_add(limit),
+            deadline: [self.deadline, new].into_iter().flatten().min(),
         }
     }
 
@@ -198,12 +201,44 @@ impl Default for Run<'_> {
 }
 
 impl Run<'_> {
+    /// The stop request, with the time limit counted from now.
+    pub(crate) fn deadline(&self) -> Stop {
+        self.time_limit
+            .map_or_else(|| self.stop.clone(), |limit| self.stop.with_limit(limit))
+    }
+
+    /// The same limits for a part of this run, all its parts up to one deadline; nobody is told about its passes.
+    pub(crate) fn part<'b>(&self, deadline: &Stop) -> Run<'b> {
+        Run {
+            tolerance: self.tolerance,
+            max_passes: self.max_passes,
+            time_limit: None,
+            threads: self.threads,
+            seed: self.seed,
+            memory_limit: self.memory_limit,
+            stop: deadline.clone(),
+            observer: None,
+        }
+    }
+
     /// Tell the observer, if there is one.
     pub(crate) fn report(&mut self, pass: &Pass) {
         if let Some(observer) = self.observer.as_deref_mut() {
             observer.pass(pass);
         }
     }
+}
+
+/// Threads of the caller's own; 0 means one per core. Never rayon's global pool: a process forked from this one would wait for
+/// threads that it does not have.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| Error::Numeric {
+            place: "thread pool".to_string(),
+            problem: error.to_string(),
+        })
 }
 
 impl std::fmt::Debug for Run<'_> {
@@ -216,5 +251,25 @@ impl std::fmt::Debug for Run<'_> {
             .field("seed", &self.seed)
             .field("memory_limit", &self.memory_limit)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_run_share_its_deadline() {
+        let run = Run {
+            time_limit: Some(Duration::ZERO),
+            ..Run::default()
+        };
+        let deadline = run.deadline();
+        let part = run.part(&deadline);
+        assert!(part.deadline().is_late());
+        assert!(
+            part.stop.with_limit(Duration::from_mins(1)).is_late(),
+            "a later deadline does not replace an earlier one"
+        );
     }
 }

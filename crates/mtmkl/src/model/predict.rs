@@ -8,6 +8,7 @@ use crate::error::{DataProblem, Error, Place, Result};
 use crate::gram::{CrossKernels, CrossPiece};
 use crate::grid::Grid;
 use crate::kernel::Base;
+use crate::run::pool;
 
 /// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,8 @@ impl<'a> From<Rows<'a>> for Input<'a> {
 
 /// New rows handled at a time, each batch by one thread.
 const BATCH: usize = 128;
+/// So many batches are done before threads have started.
+const FEW: usize = 2;
 
 impl Model {
     /// The task's number.
@@ -182,31 +185,35 @@ impl Model {
             .into_iter()
             .filter(|&kernel| self.kernels[kernel].kernel.base() == Base::Given)
             .collect();
-        let starts: Vec<usize> = (0..input.count).step_by(BATCH).collect();
-        let batches: Vec<Result<Sums>> = starts
-            .into_par_iter()
-            .map(|from| {
-                let until = (from + BATCH).min(input.count);
-                let mut sums = Sums::new(tasks.len(), until - from);
-                if let Some(rows) = input.rows {
-                    cross.pieces(rows.slice(from, until), |piece| {
-                        sums.add(piece, tasks, &coefficients);
-                    });
-                }
-                for &kernel in &given {
-                    let (values, own) =
-                        self.given_block(kernel, set, &kept, &input, from, until)?;
-                    let piece = CrossPiece {
-                        kernel,
-                        first: 0,
-                        values: &values,
-                        own: &own,
-                    };
+        let batch = |from: usize| {
+            let until = (from + BATCH).min(input.count);
+            let mut sums = Sums::new(tasks.len(), until - from);
+            if let Some(rows) = input.rows {
+                cross.pieces(rows.slice(from, until), |piece| {
                     sums.add(piece, tasks, &coefficients);
-                }
-                Ok(sums)
-            })
-            .collect();
+                });
+            }
+            for &kernel in &given {
+                let (values, own) = self.given_block(kernel, set, &kept, &input, from, until)?;
+                let piece = CrossPiece {
+                    kernel,
+                    first: 0,
+                    values: &values,
+                    own: &own,
+                };
+                sums.add(piece, tasks, &coefficients);
+            }
+            Ok(sums)
+        };
+        let starts: Vec<usize> = (0..input.count).step_by(BATCH).collect();
+        let batches: Vec<Result<Sums>> = if starts.len() <= FEW {
+            starts.into_iter().map(batch).collect()
+        } else if rayon::current_thread_index().is_some() {
+            // The caller has threads: these.
+            starts.into_par_iter().map(batch).collect()
+        } else {
+            pool(0)?.install(|| starts.into_par_iter().map(batch).collect())
+        };
         let mut decisions = vec![Vec::with_capacity(input.count); tasks.len()];
         let mut own = decisions.clone();
         for batch in batches {

@@ -110,9 +110,7 @@ impl Certificate {
             best: start,
             trace: Vec::new(),
             started: Instant::now(),
-            stop: run
-                .time_limit
-                .map_or_else(|| run.stop.clone(), |limit| run.stop.with_limit(limit)),
+            stop: run.deadline(),
             tolerance: run.tolerance,
             max_passes: run.max_passes,
         }
