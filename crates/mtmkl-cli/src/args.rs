@@ -492,9 +492,9 @@ pub struct TuneArgs {
     pub picture: Option<PathBuf>,
 }
 
-/// Arguments of `predict`.
+/// A model and the rows to apply it to.
 #[derive(Debug, Clone, Args)]
-pub struct PredictArgs {
+pub struct NewRowsArgs {
     /// The model file that fit wrote
     pub model: PathBuf,
     /// The new rows (`-` for standard input)
@@ -509,6 +509,14 @@ pub struct PredictArgs {
     /// Predict for tasks that the model never saw, from the common part of the weights
     #[arg(long)]
     pub new_tasks: bool,
+}
+
+/// Arguments of `predict`.
+#[derive(Debug, Clone, Args)]
+pub struct PredictArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub rows: NewRowsArgs,
     /// Also print decision values
     #[arg(long)]
     pub decision: bool,
@@ -522,21 +530,17 @@ pub struct PredictArgs {
 
 /// Arguments of `evaluate`.
 #[derive(Debug, Clone, Args)]
+#[command(mut_args(|arg| match arg.get_id().as_str() {
+    "data" => arg.help("Rows with their targets (`-` for standard input)"),
+    "new_tasks" => {
+        arg.help("Also score tasks that the model never saw, from the common part of the weights")
+    }
+    _ => arg,
+}))]
 pub struct EvaluateArgs {
-    /// The model file that fit wrote
-    pub model: PathBuf,
-    /// Rows with their targets (`-` for standard input)
-    pub data: PathBuf,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub table: TableArgs,
-    /// The values of a precomputed kernel between the new rows and all rows of the training table, NAME=FILE (repeatable): NPY,
-    /// CSV, or NPZ with a second array `own` of the values k(x, x)
-    #[arg(long, value_name = "NAME=FILE")]
-    pub cross: Vec<String>,
-    /// Also score tasks that the model never saw, from the common part of the weights
-    #[arg(long)]
-    pub new_tasks: bool,
+    pub rows: NewRowsArgs,
     /// The target value of inliers, for one-class models
     #[arg(long, value_name = "VALUE", default_value = "1")]
     pub inlier: String,

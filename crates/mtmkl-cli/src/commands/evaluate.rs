@@ -4,8 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::Outcome;
-use super::fit::{note_rows, read_table};
-use super::predict::Loaded;
+use super::predict::{Loaded, Predicted};
 use crate::args::EvaluateArgs;
 use crate::frame::Goal;
 use crate::output;
@@ -16,23 +15,16 @@ use crate::score::{metric, score};
 /// # Errors
 /// When the model or the rows cannot be used.
 pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
-    let mut loaded = Loaded::new(&args.model)?;
+    let mut loaded = Loaded::new(&args.rows.model)?;
     if let Some(target) = &args.target {
         loaded.frame.target = Some(target.clone());
     }
     let metric = metric(args.metric.as_deref(), &loaded.frame.goal)?;
-    let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
-    let table = read_table(&args.data, &args.table, &text, None)?;
-    let raw = loaded.frame.rows(&table, true, None)?;
-    note_rows(&loaded.frame, &table, &raw)?;
-    let values = loaded.frame.scaled(&raw, &table)?;
-    let predictions = loaded.predict(
-        &table,
-        &raw,
-        &values,
-        Loaded::cross(&args.cross)?,
-        args.new_tasks,
-    )?;
+    let Predicted {
+        table,
+        raw,
+        predictions,
+    } = loaded.predict(&args.rows, true)?;
     let inlier = (loaded.frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
     let score = score(&loaded.frame, &raw, &predictions, inlier, metric)?;
     if args.json {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Outcome;
 use super::fit::{note_rows, notes, read_table};
-use crate::args::PredictArgs;
+use crate::args::{NewRowsArgs, PredictArgs};
 use crate::frame::{Frame, Goal, Raw};
 use crate::input::{self, Gram, GramOptions, Table};
 use crate::output;
@@ -23,6 +23,16 @@ pub struct Loaded {
     pub frame: Frame,
     /// Rows of the training table in each sample set, for precomputed kernels.
     pub training_rows: Vec<Vec<usize>>,
+}
+
+/// Rows of a table and what a model says about them.
+pub struct Predicted {
+    /// The table.
+    pub table: Table,
+    /// Its rows as numbers, without those left out.
+    pub raw: Raw,
+    /// The predictions for them.
+    pub predictions: Predictions,
 }
 
 impl Loaded {
@@ -46,58 +56,29 @@ impl Loaded {
         })
     }
 
-    /// Reads the cross matrices, `NAME=FILE` each; an array called `own` in an archive is k(x, x).
+    /// Reads the rows that are asked for, with their targets where those are known, and predicts for them.
     ///
     /// # Errors
-    /// When one cannot be read.
-    pub fn cross(list: &[String]) -> Result<CrossGrams> {
-        let mut cross = CrossGrams::new();
-        for text in list {
-            let (name, path) = text
-                .split_once('=')
-                .with_context(|| format!("--cross {text}: expected NAME=FILE"))?;
-            let mut values = None;
-            let mut own = None;
-            for (member, gram) in input::read_gram(Path::new(path), None, &GramOptions::default())?
-            {
-                if member.as_deref() == Some("own") {
-                    own = Some(gram.values);
-                } else if values.replace(gram).is_some() {
-                    bail!(
-                        "--cross {text}: the archive has several matrices; save the one that is meant (and `own`)"
-                    );
-                }
-            }
-            let values = values
-                .with_context(|| format!("--cross {text}: there is no matrix in the file"))?;
-            if own.as_ref().is_some_and(|own| own.len() != values.rows) {
-                bail!("--cross {text}: `own` needs one number per row of the matrix");
-            }
-            cross.insert(name.to_string(), (values, own));
-        }
-        Ok(cross)
-    }
-
-    /// Predicts for rows of a table, `cross` having one row for each of them, those left out included.
-    ///
-    /// # Errors
-    /// When the rows do not fit the model.
-    pub fn predict(
-        &self,
-        table: &Table,
-        raw: &Raw,
-        values: &[f64],
-        cross: CrossGrams,
-        new_tasks: bool,
-    ) -> Result<Predictions> {
-        let cross = self.cross_of(table, raw, cross)?;
+    /// When the rows cannot be read, or do not fit the model.
+    pub fn predict(&self, args: &NewRowsArgs, with_target: bool) -> Result<Predicted> {
+        let text: Vec<&str> = self.frame.task.iter().map(String::as_str).collect();
+        let table = read_table(&args.data, &args.table, &text, None)?;
+        let raw = self.frame.rows(&table, with_target, None)?;
+        note_rows(&self.frame, &table, &raw)?;
+        let values = self.frame.scaled(&raw, &table)?;
+        let cross = self.cross_of(&table, &raw, read_cross(&args.cross)?)?;
         let predictor = Predictor {
             model: &self.model,
             frame: &self.frame,
-            new_tasks,
+            new_tasks: args.new_tasks,
             training_rows: &self.training_rows,
         };
-        predictor.predict(raw, values, &cross)
+        let predictions = predictor.predict(&raw, &values, &cross)?;
+        Ok(Predicted {
+            table,
+            raw,
+            predictions,
+        })
     }
 
     /// The cross matrices that the kernels need, each with one row for each row that is predicted.
@@ -163,6 +144,34 @@ impl Loaded {
     }
 }
 
+/// Reads the cross matrices, `NAME=FILE` each; an array called `own` in an archive is k(x, x).
+fn read_cross(list: &[String]) -> Result<CrossGrams> {
+    let mut cross = CrossGrams::new();
+    for text in list {
+        let (name, path) = text
+            .split_once('=')
+            .with_context(|| format!("--cross {text}: expected NAME=FILE"))?;
+        let mut values = None;
+        let mut own = None;
+        for (member, gram) in input::read_gram(Path::new(path), None, &GramOptions::default())? {
+            if member.as_deref() == Some("own") {
+                own = Some(gram.values);
+            } else if values.replace(gram).is_some() {
+                bail!(
+                    "--cross {text}: the archive has several matrices; save the one that is meant (and `own`)"
+                );
+            }
+        }
+        let values =
+            values.with_context(|| format!("--cross {text}: there is no matrix in the file"))?;
+        if own.as_ref().is_some_and(|own| own.len() != values.rows) {
+            bail!("--cross {text}: `own` needs one number per row of the matrix");
+        }
+        cross.insert(name.to_string(), (values, own));
+    }
+    Ok(cross)
+}
+
 /// Whether a model has what prediction from its precomputed kernels takes for granted: a file can say anything.
 fn check_precomputed(model: &Model, training_rows: &[Vec<usize>]) -> Result<()> {
     let given: Vec<&str> = model
@@ -213,19 +222,10 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
     args.output
         .iter()
         .try_for_each(|path| output::check_place(path))?;
-    let loaded = Loaded::new(&args.model)?;
-    let text: Vec<&str> = loaded.frame.task.iter().map(String::as_str).collect();
-    let table = read_table(&args.data, &args.table, &text, None)?;
-    let raw = loaded.frame.rows(&table, false, None)?;
-    note_rows(&loaded.frame, &table, &raw)?;
-    let values = loaded.frame.scaled(&raw, &table)?;
-    let predictions = loaded.predict(
-        &table,
-        &raw,
-        &values,
-        Loaded::cross(&args.cross)?,
-        args.new_tasks,
-    )?;
+    let loaded = Loaded::new(&args.rows.model)?;
+    let Predicted {
+        raw, predictions, ..
+    } = loaded.predict(&args.rows, false)?;
     let text = if args.json {
         let is_number = matches!(loaded.frame.goal, Goal::Regression | Goal::OneClass);
         let rows: Vec<serde_json::Value> = (0..raw.count)
