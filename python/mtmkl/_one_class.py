@@ -15,7 +15,149 @@ from ._sharing import Sharing
 from ._table import read
 
 
-class MKLOneClassSVM(OutlierMixin, MKLEstimator):  # type: ignore[misc]
+class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
+    """What the one-class machines have in common; not for use by itself."""
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        nu: float = 0.5,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernels = kernels
+        self.nu = nu
+        self.sharing = sharing
+        self.p = p
+        self.q = q
+        self.radius = radius
+        self.task = task
+        self.new_tasks = new_tasks
+        self.normalize = normalize
+        self.indefinite = indefinite
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _thresholds(self) -> NDArray[np.float64]:
+        """The threshold of ``score_samples`` in each task."""
+        raise NotImplementedError
+
+    @property
+    def offset_(self) -> Any:
+        """The threshold of ``score_samples``."""
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        values = self._thresholds()
+        return float(values[0]) if len(values) == 1 else values
+
+    def _offsets(self, X: Any, task: Any) -> Any:
+        """The threshold for each row."""
+        check_is_fitted(self)
+        values = self._thresholds()
+        tasks = self._new(X, task).tasks
+        if tasks is None:
+            return values[0]
+        known = {name: value for name, value in zip(self._model.task_names, values, strict=True)}
+        # A task never seen is judged by the mean machine.
+        return np.array([known.get(name, values.mean()) for name in tasks])
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Self:
+        """Learn kernel weights and machines.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features), or a stack of kernels
+            The samples.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 is as good as the sample twice.
+        task : array-like of shape (n_samples,), optional
+            The task of each sample, where X has no column for it.
+
+        Returns
+        -------
+        self
+        """
+        table, _ = read(self, X, task=task, reset=True)
+        weights = sample_weights(sample_weight, table)
+        return self._solve(table, "one-class", [(None, None)], weights, target_name=None)
+
+    def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """Decision values, ≥ 0 for inliers.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._decisions(X, task)[:, 0]
+
+    def score_samples(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """How normal each sample is, before the threshold: ``decision_function(X) + offset_`` (of its task).
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self._decisions(X, task)[:, 0] + self._offsets(X, task))
+
+    def predict(self, X: Any, task: Any = None) -> NDArray[np.int64]:
+        """+1 for inliers, −1 for outliers.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self._decisions(X, task)[:, 0] >= 0, 1, -1)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> NDArray[np.int64]:
+        """`fit`, then `predict` on the same samples.
+
+        Parameters
+        ----------
+        X, y, sample_weight, task : as in `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.fit(X, y, sample_weight, task).predict(X, task)
+
+
+class MKLOneClassSVM(_OneClass):
     """One-class support vector machine with learned kernel weights, for one task or many.
 
     A hyperplane that separates the samples from the origin; at most a share `nu` of them is left out.
@@ -102,131 +244,15 @@ class MKLOneClassSVM(OutlierMixin, MKLEstimator):  # type: ignore[misc]
     array([ 1, -1])
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        nu: float = 0.5,
-        sharing: str | Sharing = "auto",
-        p: float = 2.0,
-        q: float = 1.0,
-        radius: float = 1.0,
-        task: str | int | None = None,
-        new_tasks: str = "error",
-        normalize: bool | str = "auto",
-        indefinite: str = "check",
-        solver: str = "newton",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        memory_limit: float = 8.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernels = kernels
-        self.nu = nu
-        self.sharing = sharing
-        self.p = p
-        self.q = q
-        self.radius = radius
-        self.task = task
-        self.new_tasks = new_tasks
-        self.normalize = normalize
-        self.indefinite = indefinite
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
         return {"name": "ocsvm", "nu": self._number("nu")}, [1.0] * len(totals)
 
-    @property
-    def offset_(self) -> Any:
-        """The threshold of ``score_samples``."""
-        return threshold(self, 1.0)
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Self:
-        """Learn kernel weights and machines.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features), or a stack of kernels
-            The samples.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 is as good as the sample twice.
-        task : array-like of shape (n_samples,), optional
-            The task of each sample, where X has no column for it.
-
-        Returns
-        -------
-        self
-        """
-        table, _ = read(self, X, task=task, reset=True)
-        weights = sample_weights(sample_weight, table)
-        return self._solve(table, "one-class", [(None, None)], weights, target_name=None)
-
-    def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """Decision values, ≥ 0 for inliers.
-
-        Parameters
-        ----------
-        X : as in `fit`
-        task : array-like of shape (n_samples,) or one task for all, optional
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._decisions(X, task)[:, 0]
-
-    def score_samples(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """How normal each sample is, before the threshold: ``decision_function(X) + offset_`` (of its task).
-
-        Parameters
-        ----------
-        X : as in `fit`
-        task : array-like of shape (n_samples,) or one task for all, optional
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.asarray(self._decisions(X, task)[:, 0] + offsets(self, X, task))
-
-    def predict(self, X: Any, task: Any = None) -> NDArray[np.int64]:
-        """+1 for inliers, −1 for outliers.
-
-        Parameters
-        ----------
-        X : as in `fit`
-        task : array-like of shape (n_samples,) or one task for all, optional
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.where(self._decisions(X, task)[:, 0] >= 0, 1, -1)
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> NDArray[np.int64]:
-        """`fit`, then `predict` on the same samples.
-
-        Parameters
-        ----------
-        X, y, sample_weight, task : as in `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self.fit(X, y, sample_weight, task).predict(X, task)
+    def _thresholds(self) -> NDArray[np.float64]:
+        """−b of each hyperplane."""
+        return np.asarray(-self.intercept_)
 
 
-class MKLSVDD(OutlierMixin, MKLEstimator):  # type: ignore[misc]
+class MKLSVDD(_OneClass):
     """Support vector data description with learned kernel weights, for one task or many.
 
     The smallest sphere around the samples of each task; at most a share `nu` of them is left out. Since spread only grows with the
@@ -316,45 +342,6 @@ class MKLSVDD(OutlierMixin, MKLEstimator):  # type: ignore[misc]
 
     _mass = True
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        nu: float = 0.5,
-        sharing: str | Sharing = "auto",
-        p: float = 2.0,
-        q: float = 1.0,
-        radius: float = 1.0,
-        task: str | int | None = None,
-        new_tasks: str = "error",
-        normalize: bool | str = "auto",
-        indefinite: str = "check",
-        solver: str = "newton",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        memory_limit: float = 8.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernels = kernels
-        self.nu = nu
-        self.sharing = sharing
-        self.p = p
-        self.q = q
-        self.radius = radius
-        self.task = task
-        self.new_tasks = new_tasks
-        self.normalize = normalize
-        self.indefinite = indefinite
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
         nu = self._number("nu")
         if not 0 < nu <= 1:
@@ -364,103 +351,6 @@ class MKLSVDD(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         # C is one number for all tasks; their sizes go into the weights.
         return {"name": "svdd", "C": 1.0 / nu}, [1.0 / total for total in totals]
 
-    @property
-    def offset_(self) -> Any:
-        """The threshold of ``score_samples``."""
-        return threshold(self, 2.0)
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Self:
-        """Learn kernel weights and machines.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features), or a stack of kernels
-            The samples.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 is as good as the sample twice.
-        task : array-like of shape (n_samples,), optional
-            The task of each sample, where X has no column for it.
-
-        Returns
-        -------
-        self
-        """
-        table, _ = read(self, X, task=task, reset=True)
-        weights = sample_weights(sample_weight, table)
-        return self._solve(table, "one-class", [(None, None)], weights, target_name=None)
-
-    def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """Decision values, ≥ 0 for inliers.
-
-        Parameters
-        ----------
-        X : as in `fit`
-        task : array-like of shape (n_samples,) or one task for all, optional
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._decisions(X, task)[:, 0]
-
-    def score_samples(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """How normal each sample is, before the threshold: ``decision_function(X) + offset_`` (of its task).
-
-        Parameters
-        ----------
-        X : as in `fit`
-        task : array-like of shape (n_samples,) or one task for all, optional
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.asarray(self._decisions(X, task)[:, 0] + offsets(self, X, task))
-
-    def predict(self, X: Any, task: Any = None) -> NDArray[np.int64]:
-        """+1 for inliers, −1 for outliers.
-
-        Parameters
-        ----------
-        X : as in `fit`
-        task : array-like of shape (n_samples,) or one task for all, optional
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.where(self._decisions(X, task)[:, 0] >= 0, 1, -1)
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> NDArray[np.int64]:
-        """`fit`, then `predict` on the same samples.
-
-        Parameters
-        ----------
-        X, y, sample_weight, task : as in `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self.fit(X, y, sample_weight, task).predict(X, task)
-
-
-def threshold(model: Any, factor: float) -> Any:
-    """−b (hyperplane) or −2b (sphere, up to a constant): a number for one task, an array for several."""
-    if not hasattr(model, "_model"):
-        raise AttributeError(f"this {type(model).__name__} is not fitted yet: call fit first")
-    values = -factor * model.intercept_
-    return float(values[0]) if len(values) == 1 else values
-
-
-def offsets(model: Any, X: Any, task: Any) -> Any:
-    """The threshold for each row."""
-    check_is_fitted(model)
-    values = np.atleast_1d(model.offset_)
-    tasks = model._new(X, task).tasks
-    if tasks is None:
-        return values[0]
-    known = {name: value for name, value in zip(model._model.task_names, values, strict=True)}
-    # A task never seen is judged by the mean machine.
-    return np.array([known.get(name, values.mean()) for name in tasks])
+    def _thresholds(self) -> NDArray[np.float64]:
+        """−2b of each sphere, up to a constant."""
+        return np.asarray(-2.0 * self.intercept_)
