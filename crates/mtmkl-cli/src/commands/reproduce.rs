@@ -12,10 +12,9 @@ use serde_json::json;
 use super::fit::interruptible;
 use super::{Outcome, demo};
 use crate::args::{PaperTable, ReproduceArgs};
+use crate::experiments::method::{Method, P, TANG, q};
 use crate::experiments::paper::{BENCHMARKS, Benchmark};
-use crate::experiments::protocol::{
-    C, Experiment, Key, METHODS, Method, P, Settings, TANG, Unit, q,
-};
+use crate::experiments::protocol::{C, Experiment, Key, Settings, Unit};
 use crate::experiments::sources;
 use crate::experiments::tables::Figures;
 use crate::journal::{Fingerprint, Journal};
@@ -104,13 +103,13 @@ fn settings(args: &ReproduceArgs) -> Result<Settings> {
         bail!("--runs is 0, expected at least 1");
     }
     let methods = if args.methods.is_empty() {
-        METHODS.iter().collect()
+        Method::ALL.to_vec()
     } else {
         args.methods
             .iter()
             .map(|name| {
-                let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
-                Method::named(name).ok_or_else(|| choices::unknown("method", name, &names))
+                Method::named(name)
+                    .ok_or_else(|| choices::unknown("method", name, &Method::ALL.map(Method::name)))
             })
             .collect::<Result<_>>()?
     };
@@ -354,7 +353,7 @@ fn work(
                         unit.set,
                         unit.share,
                         unit.run + 1,
-                        unit.method
+                        unit.method.name()
                     ),
                 );
                 let mut found = found

@@ -1,5 +1,7 @@
 //! The paper's data sets and the figures it prints for them (Tables 2 and 3), in per cent correct.
 
+use super::method::Method;
+
 /// How the rows of a set are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
@@ -168,15 +170,15 @@ impl Benchmark {
     }
 
     /// The paper's figure for a method at a training share, and its sign for PSCS against that method.
-    pub fn figure(&self, method: &str, share: f64) -> Option<(f64, Option<char>)> {
+    pub fn figure(&self, method: Method, share: f64) -> Option<(f64, Option<char>)> {
         let at = self
             .shares
             .iter()
             .position(|known| (known - share).abs() < 1e-9)?;
         match method {
-            "pscs" => Some((self.pscs[at], None)),
-            "cs" => Some((self.cs[at], self.signs[at].chars().next())),
-            "is" => Some((self.is[at], self.signs[at].chars().nth(1))),
+            Method::Pscs => Some((self.pscs[at], None)),
+            Method::Cs => Some((self.cs[at], self.signs[at].chars().next())),
+            Method::Is => Some((self.is[at], self.signs[at].chars().nth(1))),
             _ => None,
         }
     }

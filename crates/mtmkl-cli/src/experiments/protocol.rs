@@ -16,6 +16,7 @@ use mtmkl::sharing::SharingSpec;
 use mtmkl::{Prepared, Problem, ProblemSpec, Samples, Targets, Task};
 use serde::{Deserialize, Serialize};
 
+use super::method::Method;
 use super::paper::{Benchmark, Choice};
 use super::sources::Source;
 use crate::args::Scaling;
@@ -24,105 +25,6 @@ use crate::words::by_number_then_text;
 
 /// C of the paper.
 pub const C: [f64; 7] = [1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0];
-/// The paper's p.
-pub const P: f64 = 1.1;
-/// Tang's β as shares of the number of tasks: 0 is one space for all tasks, 1 one for each.
-pub const TANG: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
-
-/// q of the paper: 1.0, 1.1, …, 2.0.
-pub fn q() -> Vec<f64> {
-    (10..=20).map(|tenths| f64::from(tenths) / 10.0).collect()
-}
-
-/// A way to share kernel weights, under the paper's name where it has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Method {
-    /// Its name on the command line and in files.
-    pub name: &'static str,
-    /// Its name in tables.
-    pub title: &'static str,
-}
-
-/// All methods, the paper's three first.
-pub const METHODS: [Method; 7] = [
-    Method {
-        name: "pscs",
-        title: "PSCS",
-    },
-    Method {
-        name: "cs",
-        title: "CS",
-    },
-    Method {
-        name: "is",
-        title: "IS",
-    },
-    Method {
-        name: "tang",
-        title: "Tang",
-    },
-    Method {
-        name: "group",
-        title: "L_p–L_q group",
-    },
-    Method {
-        name: "uniform",
-        title: "uniform average",
-    },
-    Method {
-        name: "single",
-        title: "best single kernel",
-    },
-];
-
-impl Method {
-    /// The method of this name.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        METHODS.iter().find(|method| method.name == name)
-    }
-
-    /// The sharings it chooses among, for so many tasks and kernels.
-    fn sharings(&self, tasks: usize, kernels: usize) -> Vec<SharingSpec> {
-        let (p, radius) = (P, 1.0);
-        match self.name {
-            "pscs" => q()
-                .into_iter()
-                .map(|q| SharingSpec::Pscs { p, q, radius })
-                .collect(),
-            "cs" => vec![SharingSpec::Common { p, radius }],
-            "is" => vec![SharingSpec::Independent { p, radius }],
-            "tang" => TANG
-                .iter()
-                .map(|share| SharingSpec::Tang {
-                    beta: share * tasks as f64,
-                })
-                .collect(),
-            "group" => q()
-                .into_iter()
-                .map(|q| SharingSpec::Group { p, q, radius })
-                .collect(),
-            "uniform" => vec![SharingSpec::Uniform],
-            _ => (0..kernels)
-                .map(|kernel| SharingSpec::Fixed {
-                    weights: (0..kernels)
-                        .map(|other| f64::from(u8::from(other == kernel)))
-                        .collect(),
-                })
-                .collect(),
-        }
-    }
-
-    /// The method whose cell this is.
-    fn of(cell: &Cell) -> &'static Self {
-        let name = match cell.sharing.name() {
-            "common" => "cs",
-            "independent" => "is",
-            "fixed" => "single",
-            other => other,
-        };
-        Self::named(name).unwrap_or(&METHODS[0])
-    }
-}
 
 /// What all sets have in common.
 #[derive(Debug, Clone)]
@@ -132,7 +34,7 @@ pub struct Settings {
     /// The kernels.
     pub kernels: Vec<KernelView>,
     /// The methods.
-    pub methods: Vec<&'static Method>,
+    pub methods: Vec<Method>,
     /// Training shares in per cent in place of each set's own.
     pub shares: Option<Vec<f64>>,
     /// How many draws.
@@ -153,7 +55,7 @@ pub struct Unit {
     /// The draw.
     pub run: usize,
     /// The method.
-    pub method: String,
+    pub method: Method,
     /// The chosen C.
     #[serde(rename = "C")]
     pub c: f64,
@@ -176,17 +78,17 @@ pub struct Unit {
 }
 
 /// Names a unit.
-pub type Key = (String, u64, usize, String);
+pub type Key = (String, u64, usize, Method);
 
 impl Unit {
     /// Its name.
     pub fn key(&self) -> Key {
-        key(&self.set, self.share, self.run, &self.method)
+        key(&self.set, self.share, self.run, self.method)
     }
 }
 
-fn key(set: &str, share: f64, run: usize, method: &str) -> Key {
-    (set.to_string(), share.to_bits(), run, method.to_string())
+fn key(set: &str, share: f64, run: usize, method: Method) -> Key {
+    (set.to_string(), share.to_bits(), run, method)
 }
 
 /// A data set with all its draws.
@@ -308,7 +210,7 @@ impl Experiment {
     pub fn key(&self, chain: &Chain) -> Key {
         let (share, run) = self.draws[chain.fold];
         let method = Method::of(&self.grid.cells()[chain.cells[0]]);
-        key(self.set.name, share, run, method.name)
+        key(self.set.name, share, run, method)
     }
 
     /// Fits a chain's cells and judges the best; `None` where it was stopped.
@@ -330,7 +232,7 @@ impl Experiment {
             data: self.data.clone(),
             share,
             run,
-            method: method.name.to_string(),
+            method,
             c: f64::NAN,
             choice: None,
             validation: f64::NAN,

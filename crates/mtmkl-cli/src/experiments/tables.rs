@@ -6,8 +6,9 @@ use mtmkl::select::{PairedTest, paired_t_test};
 use mtmkl_report::{Curve, Curves};
 use serde_json::{Value, json};
 
+use super::method::Method;
 use super::paper::Benchmark;
-use super::protocol::{Key, METHODS, Method, Unit};
+use super::protocol::{Key, Unit};
 use crate::output;
 
 /// The level of the t-test.
@@ -20,7 +21,7 @@ const ROOM: f64 = 2.0;
 struct Entry {
     set: &'static Benchmark,
     share: f64,
-    method: &'static Method,
+    method: Method,
     /// Per cent correct on the test half, by draw.
     tests: Vec<f64>,
     /// The paper's figure, and its sign for PSCS against this method.
@@ -106,14 +107,12 @@ impl Figures {
         let mut entries: Vec<Entry> = Vec::new();
         for (set, shares) in sets {
             for &share in shares {
-                let of = |method: &Method| -> Vec<Unit> {
+                let of = |method: Method| -> Vec<Unit> {
                     // By draw: pairs of a test are of the same draw.
                     units
                         .values()
                         .filter(|unit| {
-                            unit.set == set.name
-                                && unit.share == share
-                                && unit.method == method.name
+                            unit.set == set.name && unit.share == share && unit.method == method
                         })
                         .cloned()
                         .collect()
@@ -121,19 +120,19 @@ impl Figures {
                 let tests = |units: &[Unit]| -> Vec<f64> {
                     units.iter().map(|unit| 100.0 * unit.test).collect()
                 };
-                let pscs = of(&METHODS[0]);
-                for method in &METHODS {
+                let pscs = of(Method::Pscs);
+                for method in Method::ALL {
                     let units = of(method);
                     if units.is_empty() {
                         continue;
                     }
-                    let paired = method.name != "pscs" && pscs.len() == units.len();
+                    let paired = method != Method::Pscs && pscs.len() == units.len();
                     entries.push(Entry {
                         set,
                         share,
                         method,
                         tests: tests(&units),
-                        paper: set.figure(method.name, share),
+                        paper: set.figure(method, share),
                         against: paired.then(|| paired_t_test(&tests(&pscs), &tests(&units))),
                         units,
                     });
@@ -171,15 +170,15 @@ impl Figures {
         shares
     }
 
-    fn entry(&self, set: &Benchmark, share: f64, method: &Method) -> Option<&Entry> {
+    fn entry(&self, set: &Benchmark, share: f64, method: Method) -> Option<&Entry> {
         self.entries.iter().find(|entry| {
             entry.set.name == set.name && entry.share == share && entry.method == method
         })
     }
 
-    fn methods(&self) -> Vec<&'static Method> {
-        METHODS
-            .iter()
+    fn methods(&self) -> Vec<Method> {
+        Method::ALL
+            .into_iter()
             .filter(|method| self.entries.iter().any(|entry| entry.method == *method))
             .collect()
     }
@@ -198,7 +197,7 @@ impl Figures {
             .methods()
             .into_iter()
             .map(|method| {
-                let mut row = vec![method.title.to_string()];
+                let mut row = vec![method.title().to_string()];
                 for &share in &shares {
                     let best = self
                         .entries
@@ -274,7 +273,7 @@ impl Figures {
     /// What the table shows, in sentences.
     fn findings(&self) -> Vec<String> {
         let with_paper: Vec<&Entry> = self
-            .of(&METHODS[0])
+            .of(Method::Pscs)
             .filter(|entry| entry.paper.is_some())
             .collect();
         let met = with_paper
@@ -298,7 +297,7 @@ impl Figures {
             if !signs.is_empty() {
                 found.push(format!(
                     "PSCS against {}: better in {}, no difference shown in {}, worse in {} of {} cells.",
-                    method.title,
+                    method.title(),
                     of('+'),
                     of('='),
                     of('-'),
@@ -314,7 +313,7 @@ impl Figures {
         found
     }
 
-    fn of<'a>(&'a self, method: &'a Method) -> impl Iterator<Item = &'a Entry> {
+    fn of(&self, method: Method) -> impl Iterator<Item = &Entry> {
         self.entries
             .iter()
             .filter(move |entry| entry.method == method)
@@ -379,7 +378,7 @@ impl Figures {
             let cells = [
                 entry.set.name.to_string(),
                 entry.share.to_string(),
-                entry.method.name.to_string(),
+                entry.method.name().to_string(),
                 entry.tests.len().to_string(),
                 entry.mean().to_string(),
                 optional((entry.tests.len() > 1).then(|| deviation(&entry.tests).to_string())),
@@ -414,7 +413,7 @@ impl Figures {
             "entries": self.entries.iter().map(|entry| json!({
                 "set": entry.set.name,
                 "share": entry.share,
-                "method": entry.method.name,
+                "method": entry.method.name(),
                 "mean": entry.mean(),
                 "deviation": deviation(&entry.tests),
                 "paper": entry.paper.map(|(figure, _)| figure),
@@ -433,7 +432,7 @@ impl Figures {
             .into_iter()
             .map(|set| {
                 let shares = self.shares(set);
-                let figures = |method: &Method, figure: &dyn Fn(&Entry) -> f64| -> Vec<f64> {
+                let figures = |method: Method, figure: &dyn Fn(&Entry) -> f64| -> Vec<f64> {
                     shares
                         .iter()
                         .map(|&share| self.entry(set, share, method).map_or(f64::NAN, figure))
@@ -443,7 +442,7 @@ impl Figures {
                     .methods()
                     .into_iter()
                     .map(|method| Curve {
-                        name: method.title.to_string(),
+                        name: method.title().to_string(),
                         values: figures(method, &Entry::mean),
                         spreads: Vec::new(),
                         foreign: false,
@@ -451,7 +450,7 @@ impl Figures {
                     .collect();
                 curves.push(Curve {
                     name: "PSCS (paper)".to_string(),
-                    values: figures(&METHODS[0], &|entry| {
+                    values: figures(Method::Pscs, &|entry| {
                         entry.paper.map_or(f64::NAN, |(figure, _)| figure)
                     }),
                     spreads: Vec::new(),
