@@ -229,8 +229,22 @@ fn sklearn(set: &str, c: u32) -> (f64, f64) {
     )
 }
 
-/// Fits on `train`, predicts `test`, compares; `expected` has the rows of `test`.
-fn compare(set: &str, folder: &Path, train: &str, test: &str, flags: &str, expected: &Rows) {
+/// The rows as `train.ENDING` and `test.ENDING`, in the format of that ending.
+fn write(folder: &Path, ending: &str, train: &Rows, test: &Rows) {
+    for (name, rows) in [("train", train), ("test", test)] {
+        let path = folder.join(format!("{name}.{ending}"));
+        match ending {
+            "csv" => std::fs::write(path, rows.csv()).unwrap(),
+            "svm" => std::fs::write(path, rows.libsvm()).unwrap(),
+            "parquet" => rows.parquet(&path),
+            _ => panic!("no format has the ending {ending}"),
+        }
+    }
+}
+
+/// Fits on `train.ENDING`, predicts `test.ENDING`, compares; `expected` has the rows of the latter.
+fn compare(set: &str, folder: &Path, ending: &str, flags: &str, expected: &Rows) {
+    let (train, test) = (&format!("train.{ending}"), &format!("test.{ending}"));
     let flags: Vec<&str> = flags.split_whitespace().collect();
     let fit = |more: &[&str]| {
         let mut arguments = vec!["fit", train, "--target", "label"];
@@ -285,17 +299,9 @@ fn vehicle_one_vs_all() {
     let Some(table) = read("vehicle") else { return };
     let (train, test) = Rows::new(&table, |_, _, _| true).split();
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("train.csv"), train.csv()).unwrap();
-    std::fs::write(folder.path().join("test.csv"), test.csv()).unwrap();
+    write(folder.path(), "csv", &train, &test);
     let flags = "--multiclass ova --scale standard --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
-    compare(
-        "vehicle",
-        folder.path(),
-        "train.csv",
-        "test.csv",
-        flags,
-        &test,
-    );
+    compare("vehicle", folder.path(), "csv", flags, &test);
 }
 
 #[test]
@@ -310,17 +316,9 @@ fn landmine_with_a_task_column() {
     }
     let (train, test) = Rows::limited(&table, |task| positive[task]).split();
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("train.csv"), train.csv()).unwrap();
-    std::fs::write(folder.path().join("test.csv"), test.csv()).unwrap();
+    write(folder.path(), "csv", &train, &test);
     let flags = "--task task --scale standard --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
-    compare(
-        "landmine",
-        folder.path(),
-        "train.csv",
-        "test.csv",
-        flags,
-        &test,
-    );
+    compare("landmine", folder.path(), "csv", flags, &test);
 }
 
 #[test]
@@ -330,17 +328,9 @@ fn pairs_of_letters() {
     };
     let (train, test) = Rows::limited(&table, |_| 90).split();
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("train.csv"), train.csv()).unwrap();
-    std::fs::write(folder.path().join("test.csv"), test.csv()).unwrap();
+    write(folder.path(), "csv", &train, &test);
     let flags = "--task task --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=2|4|8|16";
-    compare(
-        "ocr_pairs",
-        folder.path(),
-        "train.csv",
-        "test.csv",
-        flags,
-        &test,
-    );
+    compare("ocr_pairs", folder.path(), "csv", flags, &test);
 }
 
 #[test]
@@ -348,10 +338,9 @@ fn usps_as_a_libsvm_file() {
     let Some(table) = read("usps") else { return };
     let (train, test) = Rows::new(&table, |row, _, _| row % 8 == 0).split();
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("train.svm"), train.libsvm()).unwrap();
-    std::fs::write(folder.path().join("test.svm"), test.libsvm()).unwrap();
+    write(folder.path(), "svm", &train, &test);
     let flags = "--kernel linear --kernel poly:degree=2 --kernel rbf:sigma=2|4|8|16";
-    compare("usps", folder.path(), "train.svm", "test.svm", flags, &test);
+    compare("usps", folder.path(), "svm", flags, &test);
 }
 
 #[test]
@@ -359,25 +348,15 @@ fn robot_as_a_parquet_file() {
     let Some(table) = read("robot4") else { return };
     let (train, test) = Rows::new(&table, |row, _, _| row % 6 == 0).split();
     let folder = tempfile::tempdir().unwrap();
-    train.parquet(&folder.path().join("train.parquet"));
-    test.parquet(&folder.path().join("test.parquet"));
+    write(folder.path(), "parquet", &train, &test);
     let flags =
         "--scale standard --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=0.5|1|2|4";
-    compare(
-        "robot4",
-        folder.path(),
-        "train.parquet",
-        "test.parquet",
-        flags,
-        &test,
-    );
+    compare("robot4", folder.path(), "parquet", flags, &test);
     // The round trip: from CSV the same model, to the last digit.
-    std::fs::write(folder.path().join("train.csv"), train.csv()).unwrap();
-    std::fs::write(folder.path().join("test.csv"), test.csv()).unwrap();
+    write(folder.path(), "csv", &train, &test);
     let decisions = |ending: &str| {
-        let mut arguments = vec!["fit", "", "--target", "label", "-o", "round"];
         let file = format!("train.{ending}");
-        arguments[1] = &file;
+        let mut arguments = vec!["fit", &file, "--target", "label", "-o", "round"];
         arguments.extend(flags.split(' '));
         mtmkl(folder.path(), &arguments);
         mtmkl(
