@@ -15,9 +15,9 @@ use crate::words::nearest;
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn kernels(args: &FitArgs) -> Result<Vec<KernelView>> {
+pub fn kernels(specs: &[String]) -> Result<Vec<KernelView>> {
     let mut kernels = Vec::new();
-    for spec in &args.kernel {
+    for spec in specs {
         kernels.extend(parse_kernels(spec)?);
     }
     Ok(kernels)
@@ -237,7 +237,11 @@ pub fn precision(args: &FitArgs) -> Result<Precision> {
 /// # Errors
 /// As above.
 pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
-    let mut spec = ProblemSpec::new(kernels(args)?, machine(args)?, sharing(args, tasks)?);
+    let mut spec = ProblemSpec::new(
+        kernels(&args.kernel)?,
+        machine(args)?,
+        sharing(args, tasks)?,
+    );
     spec.solver = solver(args)?;
     spec.normalize = args.normalize;
     spec.precision = precision(args)?;

@@ -83,12 +83,7 @@ impl Loaded {
 
     /// The cross matrices that the kernels need, each with one row for each row that is predicted.
     fn cross_of(&self, table: &Table, raw: &Raw, cross: CrossGrams) -> Result<CrossGrams> {
-        let given: Vec<&str> = self
-            .model
-            .kernels()
-            .iter()
-            .filter_map(|view| view.kernel.given())
-            .collect();
+        let given = precomputed(&self.model);
         if let Some(name) = cross.keys().find(|name| !given.contains(&name.as_str())) {
             let known = if given.is_empty() {
                 "none".to_string()
@@ -172,13 +167,15 @@ fn read_cross(list: &[String]) -> Result<CrossGrams> {
     Ok(cross)
 }
 
+/// The names of a model's precomputed kernels.
+fn precomputed(model: &Model) -> Vec<&str> {
+    let kernels = model.kernels().iter();
+    kernels.filter_map(|view| view.kernel.given()).collect()
+}
+
 /// Whether a model has what prediction from its precomputed kernels takes for granted: a file can say anything.
 fn check_precomputed(model: &Model, training_rows: &[Vec<usize>]) -> Result<()> {
-    let given: Vec<&str> = model
-        .kernels()
-        .iter()
-        .filter_map(|view| view.kernel.given())
-        .collect();
+    let given = precomputed(model);
     let fits = model.support_sets().iter().enumerate().all(|(set, kept)| {
         given
             .iter()

@@ -44,15 +44,14 @@ pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
 fn table_1(args: &ReproduceArgs) -> Result<Outcome> {
     let model = demo::case()?;
     let (header, rows) = demo::weights(&model);
-    let markdown = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let rule: Vec<String> = header.iter().map(|_| "---".to_string()).collect();
-    let mut text = markdown(&header) + &markdown(&rule);
-    let mut csv = header.join(",") + "\n";
-    for row in &rows {
-        text += &markdown(row);
-        csv += &(row.join(",") + "\n");
-    }
-    text += &format!("\n{}\n\n{}\n", demo::SETTING, output::certificate(&model));
+    let text = format!(
+        "{}\n{}\n\n{}\n",
+        output::markdown_table(&header, &rows),
+        demo::SETTING,
+        output::certificate(&model)
+    );
+    let lines = std::iter::once(&header).chain(&rows);
+    let csv: String = lines.map(|line| line.join(",") + "\n").collect();
     let mut object = output::json(&model);
     object["paper"] = json!(demo::TABLE_1);
     write(args, "table1", &text, &csv, &object)?;
@@ -113,13 +112,9 @@ fn settings(args: &ReproduceArgs) -> Result<Settings> {
             })
             .collect::<Result<_>>()?
     };
-    let mut kernels = Vec::new();
-    for spec in &args.kernel {
-        kernels.extend(mtmkl::kernel::parse_kernels(spec)?);
-    }
     Ok(Settings {
         scale: args.scale,
-        kernels,
+        kernels: choices::kernels(&args.kernel)?,
         methods,
         shares: (!args.share.is_empty()).then(|| args.share.clone()),
         runs: args.runs,

@@ -340,15 +340,10 @@ impl Figures {
 
     /// As Markdown.
     pub fn markdown(&self) -> String {
-        let table = |header: &[String], rows: &[Vec<String>]| {
-            let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-            let rule: Vec<String> = header.iter().map(|_| "---".to_string()).collect();
-            line(header) + &line(&rule) + &rows.iter().map(|row| line(row)).collect::<String>()
-        };
         let mut text = String::new();
         for set in self.sets() {
             let (header, rows) = self.of_set(set, "**");
-            text += &table(&header, &rows);
+            text += &output::markdown_table(&header, &rows);
             text.push('\n');
         }
         text += LEGEND;
@@ -358,7 +353,7 @@ impl Figures {
         }
         text += "\nTime, over all methods:\n\n";
         let (header, rows) = self.effort();
-        text += &table(&header, &rows);
+        text += &output::markdown_table(&header, &rows);
         text += "\nSettings:\n\n";
         for (name, value) in &self.settings {
             text += &format!("- {name}: {value}\n");

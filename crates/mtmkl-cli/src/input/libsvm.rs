@@ -91,6 +91,12 @@ impl Rows {
         self.ends.len()
     }
 
+    /// The largest index of all rows, 0 where there is none.
+    fn largest_index(&self) -> u64 {
+        let indices = self.entries.iter().map(|(index, _)| *index);
+        indices.max().unwrap_or(0)
+    }
+
     /// The serial numbers `i`, if every row begins with `0:i` for a different positive integer.
     fn serials(&self) -> Option<Vec<u64>> {
         let mut seen = BTreeSet::new();
@@ -191,12 +197,7 @@ impl Rows {
 pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<Table, InputError> {
     let rows = Rows::read(source, bytes)?;
     let precomputed = rows.serials();
-    let last = rows
-        .entries
-        .iter()
-        .map(|(index, _)| *index)
-        .max()
-        .unwrap_or(0);
+    let last = rows.largest_index();
     let zero_based = precomputed.is_none() && rows.entries.iter().any(|(index, _)| *index == 0);
     let first = u64::from(!zero_based);
     let features = last.saturating_add(1) - first;
@@ -301,12 +302,7 @@ pub fn gram_from_bytes(
             remedy: "give it as the data file",
         });
     };
-    let columns = rows
-        .entries
-        .iter()
-        .map(|(index, _)| *index)
-        .max()
-        .unwrap_or(0);
+    let columns = rows.largest_index();
     let bytes_needed = columns.saturating_mul(8 * rows.len() as u64);
     check_size(
         source,
