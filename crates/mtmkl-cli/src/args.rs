@@ -626,7 +626,7 @@ pub struct ReproduceArgs {
     #[arg(
         long,
         value_name = "SPEC",
-        default_values_t = ["linear".to_string(), "poly:degree=2".to_string(), "rbf:sigma=1|2|4|8|16|32|64|128".to_string()],
+        default_values_t = ["linear".to_string(), "poly:degree=2,coef0=0".to_string(), "rbf:sigma=1|2|4|8|16|32|64|128".to_string()],
     )]
     pub kernel: Vec<String>,
     /// The certified relative gap of each fit
