@@ -400,7 +400,7 @@ impl Prepared<'_> {
     /// # Errors
     /// When an inner problem breaks down numerically.
     pub fn fit(&self, run: &mut Run<'_>) -> Result<Model> {
-        self.fit_choice(&self.problem.choice, &self.problem.spec, run)
+        self.fit_choice(&self.problem.choice, &self.problem.spec, None, run)
     }
 
     /// The same samples, tasks and kernels with another machine and sharing: the Gram matrices are used again.
@@ -411,6 +411,45 @@ impl Prepared<'_> {
         &self,
         machine: &MachineSpec,
         sharing: &SharingSpec,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        self.fit_other(machine, sharing, None, run)
+    }
+
+    /// As [`Prepared::fit_with`], started from a model of the same tasks: its β, grown with C, and its θ, as far as the sharing
+    /// allows it. That changes the way, not the answer: certified to the same tolerance.
+    ///
+    /// # Errors
+    /// When the model is of other tasks, samples or kernels, or as [`Prepared::fit_with`].
+    pub fn fit_from(
+        &self,
+        last: &Model,
+        machine: &MachineSpec,
+        sharing: &SharingSpec,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        let problem = self.problem;
+        let tasks = problem.tasks.iter().zip(last.tasks());
+        let same = last.shape() == problem.shape()
+            && tasks.clone().all(|(task, known)| {
+                let set = problem.sets[task.samples].count();
+                known.samples == task.count(set) && last.sets[known.set].samples == set
+            });
+        if !same {
+            return Err(Error::param(
+                "last",
+                "a model of other data",
+                "a model of the same tasks, samples and kernels",
+            ));
+        }
+        self.fit_other(machine, sharing, Some(last), run)
+    }
+
+    fn fit_other(
+        &self,
+        machine: &MachineSpec,
+        sharing: &SharingSpec,
+        last: Option<&Model>,
         run: &mut Run<'_>,
     ) -> Result<Model> {
         let problem = self.problem;
@@ -426,10 +465,16 @@ impl Prepared<'_> {
             sharing: sharing.clone(),
             ..problem.spec.clone()
         };
-        self.fit_choice(&choice, &spec, run)
+        self.fit_choice(&choice, &spec, last, run)
     }
 
-    fn fit_choice(&self, choice: &Choice, spec: &ProblemSpec, run: &mut Run<'_>) -> Result<Model> {
+    fn fit_choice(
+        &self,
+        choice: &Choice,
+        spec: &ProblemSpec,
+        last: Option<&Model>,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
         if !(run.tolerance.is_finite() && run.tolerance > 0.0) {
             return Err(Error::param(
                 "tolerance",
@@ -449,12 +494,17 @@ impl Prepared<'_> {
         }
         let mut engine = self.local_engine(choice.machine.as_ref());
         let solver = spec.solver.build()?;
-        let start = match spec.solver {
-            SolverSpec::Newton => {
-                coarse_start(&mut engine, solver.as_ref(), &choice.sharing, &part)?
+        let sharing = &choice.sharing;
+        let start = match (&spec.solver, last) {
+            (SolverSpec::Newton, None) => {
+                coarse_start(&mut engine, solver.as_ref(), sharing, &part)?
+            }
+            (SolverSpec::Newton, Some(last)) => {
+                self.adopt(&mut engine, last);
+                known_start(last, sharing)
             }
             // Faithful to the paper.
-            SolverSpec::Epf(_) => None,
+            (SolverSpec::Epf(_), _) => None,
         };
         let solution = solver.solve(&mut engine, &choice.sharing, start.as_ref(), &mut part)?;
         // The engine may last have looked at another θ; the machines of the model belong to the answer.
@@ -492,6 +542,68 @@ impl Prepared<'_> {
     }
 }
 
+impl Prepared<'_> {
+    /// The dual variables of a model of the same tasks. Those at their bounds go along with the bounds, the others stay.
+    fn adopt(&self, engine: &mut LocalEngine, last: &Model) {
+        let machine = last.machine.build();
+        for (number, (task, known)) in self.problem.tasks.iter().zip(&last.tasks).enumerate() {
+            let set = &last.sets[known.set];
+            let mut beta = vec![0.0; set.samples];
+            for (&row, &value) in known.support.iter().zip(&known.beta) {
+                beta[set.positions[row]] = value;
+            }
+            if let Some(rows) = &task.rows {
+                beta = rows.iter().map(|&row| beta[row]).collect();
+            }
+            engine.start_at(number, &beta, &machine.dual(task, beta.len()));
+        }
+    }
+}
+
+/// The weights of a model, moved into Ψ; `None` where Ψ is not a sum of the same parts.
+fn known_start(last: &Model, sharing: &Sharing) -> Option<Parts> {
+    let mut parts = sharing.start();
+    let mut used = [false; 2];
+    for (part, term) in parts.0.iter_mut().zip(sharing.terms()) {
+        let common = term.is_common();
+        let known = if common { &last.common } else { &last.specific };
+        let known = known.as_ref().filter(|known| known.rows() == part.rows())?;
+        // With two parts of a kind, only their sum is known.
+        if std::mem::replace(&mut used[usize::from(common)], true) {
+            return None;
+        }
+        // From a balanced point as far towards the known one as the set reaches.
+        let (mut inside, mut outside) = (0.0, 1.0);
+        let reached = |step: f64| {
+            let mut moved = part.clone();
+            moved.move_towards(known, step);
+            (term.violation(&moved) <= 0.0).then_some(moved)
+        };
+        let mut best = reached(1.0);
+        for _ in 0..if best.is_some() { 0 } else { 20 } {
+            let middle = 0.5 * (inside + outside);
+            match reached(middle) {
+                Some(moved) => (best, inside) = (Some(moved), middle),
+                None => outside = middle,
+            }
+        }
+        if let Some(best) = best {
+            *part = best;
+        }
+    }
+    give_all_some(&mut parts, sharing);
+    Some(parts)
+}
+
+/// A task without any weight has no curvature to go by.
+fn give_all_some(parts: &mut Parts, sharing: &Sharing) {
+    let theta = sharing.theta(parts);
+    let empty = |task| theta.row(task).iter().all(|&weight| weight <= 0.0);
+    if (0..theta.rows()).any(empty) {
+        parts.move_towards(&sharing.start(), 0.1);
+    }
+}
+
 /// The smaller problem is given up after this many passes: wherever it is then is a start.
 const COARSE_PASSES: usize = 20;
 /// How well the smaller problem is solved: its weights differ from those wanted by more than that.
@@ -519,10 +631,6 @@ fn coarse_start(
     let solution = solver.solve(&mut coarse.engine, sharing, start.as_ref(), &mut smaller)?;
     engine.adopt(&coarse);
     let mut parts = solution.parts;
-    // A task without any weight has no curvature to go by.
-    let theta = &solution.theta;
-    if (0..sharing.shape().tasks).any(|task| theta.row(task).iter().all(|&weight| weight <= 0.0)) {
-        parts.move_towards(&sharing.start(), 0.1);
-    }
+    give_all_some(&mut parts, sharing);
     Ok(Some(parts))
 }

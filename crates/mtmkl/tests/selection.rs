@@ -304,6 +304,7 @@ fn limits() -> Limits {
         max_passes: 1000,
         time_limit: None,
         seed: 0,
+        warm: false,
         stop: Stop::never(),
     }
 }
@@ -332,7 +333,11 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
     let folds = folds();
     let search = Search::new(&problem, &sets, &grid, &folds).unwrap();
     let mut fits = 0;
-    for chain in grid.chains(folds.len()) {
+    let both = [false, true].map(|warm| (warm, grid.chains(folds.len())));
+    for (warm, chain) in both
+        .into_iter()
+        .flat_map(|(warm, chains)| chains.into_iter().map(move |chain| (warm, chain)))
+    {
         let tell = |trial: mtmkl::select::Trial<'_>| {
             fits += 1;
             let (cell, fold) = (&grid.cells()[trial.cell], &folds[trial.fold]);
@@ -394,11 +399,12 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
             }
             ControlFlow::Continue(())
         };
+        let limits = Limits { warm, ..limits() };
         search
-            .follow(&prepared, &chain, &limits(), 1, |_| true, tell)
+            .follow(&prepared, &chain, None, &limits, 1, tell)
             .unwrap();
     }
-    assert_eq!(fits, 3 * grid.cells().len());
+    assert_eq!(fits, 2 * 3 * grid.cells().len());
 }
 
 #[test]
@@ -491,9 +497,12 @@ fn the_number_of_threads_changes_nothing() {
             search.follow(
                 &prepared,
                 &chains[chain],
-                &limits(),
+                None,
+                &Limits {
+                    warm: true,
+                    ..limits()
+                },
                 inner,
-                |_| true,
                 |trial| {
                     let bits: Vec<Vec<u64>> = trial
                         .decisions
@@ -575,4 +584,80 @@ fn work_ends_at_the_first_error() {
         }),
         Ok(())
     );
+}
+
+#[test]
+fn a_start_from_another_model_changes_the_way_not_the_answer() {
+    let mut random = Random::new(8);
+    let values: Vec<f64> = (0..160).map(|_| random.uniform()).collect();
+    let samples = Samples::new(values.clone(), 80, 2).unwrap();
+    let numbers: Vec<f64> = (0..80).map(|i| values[2 * i] - values[2 * i + 1]).collect();
+    let sharings = [
+        SharingSpec::Simplex,
+        SharingSpec::Pscs {
+            p: 1.5,
+            q: 2.0,
+            radius: 1.0,
+        },
+        // Its set is smaller than that before it.
+        SharingSpec::Pscs {
+            p: 1.2,
+            q: 1.0,
+            radius: 0.5,
+        },
+        SharingSpec::Tang { beta: 0.5 },
+        SharingSpec::Group {
+            p: 2.0,
+            q: 1.0,
+            radius: 1.0,
+        },
+    ];
+    for info in mtmkl::machine::registered_machines() {
+        let targets = match info.targets {
+            mtmkl::machine::TargetKind::Labels => {
+                Targets::Labels(numbers.iter().map(|x| x.signum()).collect())
+            }
+            mtmkl::machine::TargetKind::Values => Targets::Values(numbers.clone()),
+            mtmkl::machine::TargetKind::Unlabelled => Targets::Unlabelled,
+        };
+        let machines = (info.examples)();
+        let kernels = ["rbf:gamma=3", "rbf:gamma=0.3", "linear"]
+            .map(|kernel| mtmkl::kernel::parse_kernel(kernel).unwrap())
+            .to_vec();
+        let half: Vec<bool> = (0..80).map(|row| row % 2 == 0).collect();
+        let tasks = vec![
+            Task::new("all", targets.clone()),
+            Task::new("half", targets).restricted(&half),
+        ];
+        let spec = ProblemSpec::new(kernels, machines[0].clone(), SharingSpec::Simplex);
+        let problem = Problem::new(spec, vec![samples.clone()], tasks).unwrap();
+        let prepared = problem.prepare(&Run::default()).unwrap();
+        let run = || Run {
+            tolerance: 1e-7,
+            ..Run::default()
+        };
+        let mut last: Option<mtmkl::Model> = None;
+        for machine in &machines {
+            for sharing in &sharings {
+                // The pair may be refused; that is another test's matter.
+                let Ok(cold) = prepared.fit_with(machine, sharing, &mut run()) else {
+                    continue;
+                };
+                if let Some(last) = &last {
+                    let warm = prepared
+                        .fit_from(last, machine, sharing, &mut run())
+                        .unwrap();
+                    let (a, b) = (cold.outcome(), warm.outcome());
+                    assert!(b.status.is_converged(), "{machine:?} {sharing:?} {b:?}");
+                    assert!(
+                        (a.objective - b.objective).abs() <= 2e-7 * a.objective.abs(),
+                        "{machine:?} {sharing:?} {} {}",
+                        a.objective,
+                        b.objective
+                    );
+                }
+                last = Some(cold);
+            }
+        }
+    }
 }

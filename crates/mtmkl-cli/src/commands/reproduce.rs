@@ -307,6 +307,8 @@ fn work(
         max_passes: args.max_passes,
         time_limit: None,
         seed: args.seed,
+        // A figure then depends on nothing but its own cell.
+        warm: false,
         stop: stop.clone(),
     };
     let all: usize = experiments

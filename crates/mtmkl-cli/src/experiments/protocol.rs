@@ -246,44 +246,37 @@ impl Experiment {
             longest: 0.0,
         };
         let mut best: Option<usize> = None;
-        search.follow(
-            prepared,
-            chain,
-            limits,
-            threads,
-            |_| true,
-            |trial| {
-                let outcome = trial.model.outcome();
-                unit.fits += 1;
-                unit.passes += outcome.trace.len();
-                unit.seconds += trial.seconds;
-                unit.longest = unit.longest.max(trial.seconds);
-                let cell = &self.grid.cells()[trial.cell];
-                if !outcome.status.is_converged() {
-                    let named = chosen(cell).map_or(String::new(), |value| format!(", {value}"));
-                    unit.not_converged.push(format!(
-                        "C {}{named}: {}, gap {:.1e}, {} passes",
-                        paper_c(cell),
-                        outcome.status.name(),
-                        outcome.gap,
-                        outcome.trace.len()
-                    ));
-                }
-                let validation = self.accuracy(&self.folds[chain.fold].held, &trial.decisions);
-                // Of equal ones the first in the grid, which is not always the first in the chain.
-                let better = Metric::Accuracy.is_better(validation, unit.validation)
-                    || (validation == unit.validation && best.is_none_or(|best| trial.cell < best));
-                if better {
-                    let tests = &self.tests[chain.fold];
-                    best = Some(trial.cell);
-                    unit.validation = validation;
-                    unit.test = self.accuracy(tests, &trial.prepared.decisions(trial.model, tests));
-                    unit.c = paper_c(cell);
-                    unit.choice = chosen(cell);
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
+        search.follow(prepared, chain, None, limits, threads, |trial| {
+            let outcome = trial.model.outcome();
+            unit.fits += 1;
+            unit.passes += outcome.trace.len();
+            unit.seconds += trial.seconds;
+            unit.longest = unit.longest.max(trial.seconds);
+            let cell = &self.grid.cells()[trial.cell];
+            if !outcome.status.is_converged() {
+                let named = chosen(cell).map_or(String::new(), |value| format!(", {value}"));
+                unit.not_converged.push(format!(
+                    "C {}{named}: {}, gap {:.1e}, {} passes",
+                    paper_c(cell),
+                    outcome.status.name(),
+                    outcome.gap,
+                    outcome.trace.len()
+                ));
+            }
+            let validation = self.accuracy(&self.folds[chain.fold].held, &trial.decisions);
+            // Of equal ones the first in the grid, which is not always the first in the chain.
+            let better = Metric::Accuracy.is_better(validation, unit.validation)
+                || (validation == unit.validation && best.is_none_or(|best| trial.cell < best));
+            if better {
+                let tests = &self.tests[chain.fold];
+                best = Some(trial.cell);
+                unit.validation = validation;
+                unit.test = self.accuracy(tests, &trial.prepared.decisions(trial.model, tests));
+                unit.c = paper_c(cell);
+                unit.choice = chosen(cell);
+            }
+            ControlFlow::Continue(())
+        })?;
         Ok((unit.fits == chain.cells.len()).then_some(unit))
     }
 

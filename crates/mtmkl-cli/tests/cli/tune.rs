@@ -286,6 +286,13 @@ fn interrupted(signal: &str) {
     assert_eq!(resumed["tune"]["best"], whole["tune"]["best"]);
     assert_eq!(cells(&resumed), cells(&whole));
     assert_eq!(resumed["tasks"], whole["tasks"]);
+    let left: Vec<_> = std::fs::read_dir(folder.path("."))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        // A name that begins with a dot was being written at the kill.
+        .filter(|name| name.contains(".fold") && !name.starts_with('.'))
+        .collect();
+    assert!(left.is_empty(), "fits to start from are left: {left:?}");
     assert_eq!(recorded(&lines()).len(), total);
     // Once more: nothing is computed.
     let again = folder.run(&format!("{flags} part --resume")).json();

@@ -66,6 +66,29 @@ impl LocalEngine {
         }
     }
 
+    /// Starts a task from this β per sample, the answer of `old`: what was at a bound there is at the same bound here.
+    pub(crate) fn start_at(&mut self, task: usize, beta: &[f64], old: &Dual) {
+        let dual = &self.tasks[task].dual;
+        // Of two variables of a sample, one for each sign, each takes its part.
+        let mut variables = beta.repeat(dual.linear.len() / beta.len().max(1));
+        if let (
+            Domain::Box { lower, upper, .. },
+            Domain::Box {
+                lower: l, upper: u, ..
+            },
+        ) = (&dual.domain, &old.domain)
+        {
+            for (v, value) in variables.iter_mut().enumerate() {
+                if *value != 0.0 && *value <= l[v] {
+                    *value = lower[v];
+                } else if *value != 0.0 && *value >= u[v] {
+                    *value = upper[v];
+                }
+            }
+        }
+        self.states[task].start_at(dual, &variables);
+    }
+
     /// Tasks with the same samples and the same θ, together: they share combined rows.
     fn groups(&self, theta: &Grid) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();

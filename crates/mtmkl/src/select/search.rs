@@ -31,6 +31,9 @@ pub struct Limits {
     pub time_limit: Option<Duration>,
     /// The seed of every random choice.
     pub seed: u64,
+    /// Whether each fit of a chain starts from the one before it. It then takes less time, and its answer depends on that one
+    /// within the tolerance.
+    pub warm: bool,
     /// Cancellation.
     pub stop: Stop,
 }
@@ -165,8 +168,9 @@ impl<'a> Search<'a> {
         Problem::new(spec, self.samples.to_vec(), self.tasks_on(fold))
     }
 
-    /// Fits the cells of a chain for which `wanted` holds, one after the other, each with up to `threads` threads, and tells of
-    /// each. `base` has the Gram matrices of the problem. A fit that is stopped is not told of.
+    /// Fits the cells of a chain, one after the other, each with up to `threads` threads, and tells of each. `base` has the Gram
+    /// matrices of the problem, `last` is the fit of the cell before these, where there is one. A fit that is stopped is not told
+    /// of.
     ///
     /// # Errors
     /// As [`Prepared::fit`].
@@ -174,18 +178,12 @@ impl<'a> Search<'a> {
         &self,
         base: &Prepared<'_>,
         chain: &Chain,
+        last: Option<Model>,
         limits: &Limits,
         threads: usize,
-        wanted: impl Fn(usize) -> bool + Send + Sync,
         mut tell: impl FnMut(Trial<'_>) -> ControlFlow<()> + Send,
     ) -> Result<()> {
-        let cells: Vec<usize> = chain
-            .cells
-            .iter()
-            .copied()
-            .filter(|&cell| wanted(cell))
-            .collect();
-        let Some(&first) = cells.first() else {
+        let Some(&first) = chain.cells.first() else {
             return Ok(());
         };
         let fold = &self.folds[chain.fold];
@@ -194,11 +192,17 @@ impl<'a> Search<'a> {
         let prepared =
             problem.prepare_from(base, &self.kernel_sets[first.kernels], &limits.run(threads))?;
         prepared.install(|| {
-            let mut last: Option<Model> = None;
-            for number in cells {
-                let cell = &self.grid.cells()[number];
+            let mut last = last;
+            for &number in &chain.cells {
+                let Cell {
+                    machine, sharing, ..
+                } = &self.grid.cells()[number];
                 let started = Instant::now();
-                let model = next_fit(&prepared, cell, last.as_ref(), &mut limits.run(threads))?;
+                let mut run = limits.run(threads);
+                let model = match last.filter(|_| limits.warm) {
+                    Some(last) => prepared.fit_from(&last, machine, sharing, &mut run)?,
+                    None => prepared.fit_with(machine, sharing, &mut run)?,
+                };
                 let seconds = started.elapsed().as_secs_f64();
                 if limits.stop.is_requested() {
                     break;
@@ -219,14 +223,4 @@ impl<'a> Search<'a> {
             Ok(())
         })
     }
-}
-
-/// The fit of the next cell of a chain. Everything that a cell takes over from the one before it, it takes over here.
-fn next_fit(
-    prepared: &Prepared<'_>,
-    cell: &Cell,
-    _last: Option<&Model>,
-    run: &mut Run<'_>,
-) -> Result<Model> {
-    prepared.fit_with(&cell.machine, &cell.sharing, run)
 }

@@ -2,6 +2,7 @@
 
 mod folds;
 mod results;
+mod starts;
 mod wanted;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use self::folds::{fold_of, splits};
 use self::results::Results;
+use self::starts::Starts;
 use self::wanted::Wanted;
 use super::Outcome;
 use super::fit::{Fit, check_columns, interruptible, run_of};
@@ -291,8 +293,10 @@ impl Tune {
             max_passes: run.max_passes,
             time_limit: run.time_limit,
             seed: run.seed,
+            warm: true,
             stop: stop.clone(),
         };
+        let starts = Starts::beside(&path);
         let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
         if known < total {
             let prepared = problem.prepare(&run).map_err(located)?;
@@ -312,10 +316,18 @@ impl Tune {
                     if stop.is_requested() {
                         return Ok(());
                     }
-                    let chain = &chains[number];
+                    let (chain, last) =
+                        starts.rest(&chains[number], |cell| kept(cell, chains[number].fold));
                     let mut failure = None;
-                    let tell = |trial: Trial<'_>| match self.keep(&trial, dataset, &journal) {
+                    let mut before = None;
+                    let tell = |trial: Trial<'_>| match starts
+                        .keep(trial.fold, trial.cell, trial.model)
+                        .and_then(|()| self.keep(&trial, dataset, &journal))
+                    {
                         Ok(finished) => {
+                            if let Some(cell) = before.replace(finished.cell) {
+                                starts.forget(finished.fold, cell);
+                            }
                             fits.advance(&format!(
                                 "{} {:.4}",
                                 self.metric.name(),
@@ -333,14 +345,7 @@ impl Tune {
                         }
                     };
                     search
-                        .follow(
-                            &prepared,
-                            chain,
-                            &limits,
-                            threads,
-                            |cell| !kept(cell, chain.fold),
-                            tell,
-                        )
+                        .follow(&prepared, &chain, last, &limits, threads, tell)
                         .map_err(located)?;
                     failure.map_or(Ok(()), Err)
                 },
@@ -355,6 +360,11 @@ impl Tune {
                 path.display()
             ));
             return Ok(None);
+        }
+        for chain in self.grid.chains(self.folds.len()) {
+            for &cell in &chain.cells {
+                starts.forget(chain.fold, cell);
+            }
         }
         if args.journal.is_none() {
             journal.remove()?;
