@@ -19,7 +19,7 @@ is the *floor*):"""
 LIMIT_GIB = 3
 
 
-def run(bench: Bench) -> list[str]:
+def run(bench: Bench) -> list[str] | None:
     lines = []
     if (bench.programs / "many_kernels").exists():
         table = Table("kernels", "threads", "seconds (range)", "met", "Grams", "storage", "peak", "met", "gap", "passes")
@@ -41,7 +41,7 @@ def run(bench: Bench) -> list[str]:
         print("there is no program many_kernels: only P3")
     if not bench.small:
         lines += [P3_TEXT, "", *p3_lines(bench)]
-    return lines
+    return lines or None
 
 
 def p3_lines(bench: Bench) -> list[str]:
