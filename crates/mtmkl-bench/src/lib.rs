@@ -1,4 +1,4 @@
-//! What the benchmarks share: problems of any size that are the same everywhere.
+//! What the benchmarks share: problems of any size that are the same everywhere, and what a process took.
 
 use mtmkl::kernel::{Columns, Gaussian, KernelView};
 use mtmkl::machine::MachineSpec;
@@ -59,4 +59,15 @@ pub fn problem(
     };
     let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), sharing);
     Problem::new(spec, vec![Samples::new(values, count, columns)?], tasks)
+}
+
+/// The most memory that this process held so far, in bytes (Linux only).
+pub fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace()
+        .nth(1)?
+        .parse::<u64>()
+        .ok()
+        .map(|kib| 1024 * kib)
 }

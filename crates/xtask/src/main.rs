@@ -73,8 +73,8 @@ const TEST: &[Step] = &[
         program: "sh",
         arguments: &[
             "-c",
-            "target/python-env/bin/ruff format --check python bench/boundary.py && \
-             target/python-env/bin/ruff check python bench/boundary.py",
+            "target/python-env/bin/ruff format --check python bench && \
+             target/python-env/bin/ruff check python bench",
         ],
         variables: &[],
     },
@@ -152,13 +152,20 @@ fn ensure_chromium() {
     }
 }
 
-fn run(steps: &[Step]) -> ExitCode {
+/// Runs the steps, the last one with the caller's further arguments.
+fn run(steps: &[Step], further: &[String]) -> ExitCode {
     let mut times = Vec::new();
-    for step in steps {
+    for (number, step) in steps.iter().enumerate() {
+        let further = if number + 1 == steps.len() {
+            further
+        } else {
+            &[]
+        };
         println!("\n== {} ==", step.name);
         let started = Instant::now();
         let status = Command::new(step.program)
             .args(step.arguments)
+            .args(further)
             .envs(step.variables.iter().copied())
             .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
             .status();
@@ -184,63 +191,57 @@ fn run(steps: &[Step]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A Python environment for the peers, made once under `target`.
+/// A Python environment for the peers, made once under `target`, and again when what it holds changes; sections of the benchmarks that need
+/// more (the release wheel, MKLpy) see to it themselves.
 const BENCH: &[Step] = &[
     Step {
         name: "environment",
         program: "sh",
         arguments: &[
             "-c",
-            "test -x target/bench-env/bin/python || (python3 -m venv target/bench-env && \
-             target/bench-env/bin/pip install --quiet scikit-learn pandas)",
+            "cmp -s bench/requirements.txt target/bench-env/requirements.txt && exit 0; \
+             rm -rf target/bench-env && python3 -m venv target/bench-env && \
+             target/bench-env/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt && \
+             cp bench/requirements.txt target/bench-env/requirements.txt",
         ],
         variables: &[],
     },
     Step {
         name: "build",
         program: "cargo",
-        arguments: &["build", "--release", "--package", "mtmkl-bench", "--locked"],
+        arguments: &[
+            "build",
+            "--release",
+            "--package",
+            "mtmkl-bench",
+            "--package",
+            "mtmkl-cli",
+            "--locked",
+        ],
         variables: &[],
     },
     Step {
         name: "measure",
         program: "target/bench-env/bin/python",
-        arguments: &[
-            "bench/run.py",
-            "target/release/given_grams",
-            "target/release/read_table",
-            "docs/benchmarks.md",
-        ],
-        variables: &[],
-    },
-    Step {
-        name: "release wheel",
-        program: "sh",
-        arguments: &[
-            "-c",
-            "rm -rf target/release-wheels && target/bench-env/bin/pip install --quiet maturin && \
-             target/bench-env/bin/maturin build --quiet --release --out target/release-wheels && \
-             target/bench-env/bin/pip install --quiet --force-reinstall --no-deps target/release-wheels/*.whl",
-        ],
-        variables: &[],
-    },
-    Step {
-        name: "what the way through Python costs",
-        program: "target/bench-env/bin/python",
-        arguments: &["bench/boundary.py", "target/release/given_grams"],
+        arguments: &["bench/run.py"],
         variables: &[],
     },
 ];
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        Some("test") => {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((command, [])) if command == "test" => {
             ensure_chromium();
-            run(TEST)
+            run(TEST, &[])
         }
-        Some("bench") => run(BENCH),
+        // A leading `--` is left out, as cargo does it for the programs that it runs.
+        Some((command, further)) if command == "bench" => run(
+            BENCH,
+            further.strip_prefix(&["--".to_string()]).unwrap_or(further),
+        ),
         _ => {
-            eprintln!("usage: cargo xtask test | bench");
+            eprintln!("usage: cargo xtask test | bench [OPTIONS] (bench --help lists them)");
             ExitCode::from(2)
         }
     }
