@@ -8,17 +8,6 @@ use std::error::Error;
 
 use mtmkl::Run;
 
-/// The most memory held so far, in bytes.
-fn peak() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace()
-        .nth(1)?
-        .parse::<u64>()
-        .ok()
-        .map(|kib| 1024 * kib)
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [n, d, m, columns, threads, repeats] = arguments.as_slice() else {
@@ -32,13 +21,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         memory_limit: u64::MAX,
         ..Run::default()
     };
-    let before = peak();
+    let before = mtmkl_bench::peak();
     let seconds = (0..repeats.parse::<usize>()?)
         .map(|_| Ok(problem.prepare(&run)?.seconds()))
         .collect::<Result<Vec<f64>, mtmkl::Error>>()?;
     println!(
         "{}",
-        serde_json::json!({ "seconds": seconds, "grams": 8 * n * n * m, "peak": peak(), "before": before })
+        serde_json::json!({ "seconds": seconds, "grams": 8 * n * n * m, "peak": mtmkl_bench::peak(), "before": before })
     );
     Ok(())
 }

@@ -15,6 +15,15 @@ const RUN: usize = 8;
 /// A task with fewer samples than this in the smaller problem says too little.
 const FEWEST: usize = 100;
 
+/// How many of n samples the smaller problem has, the next smaller one, and so on, as far as they can be of use.
+pub(crate) fn coarser(samples: usize, kernels: usize) -> impl Iterator<Item = usize> {
+    let smaller = move |&n: &usize| {
+        let kept = n / RUN / SHARE * RUN;
+        (kept >= FEWEST.max(kernels)).then_some(kept)
+    };
+    std::iter::successors(Some(samples), smaller).skip(1)
+}
+
 /// The smaller problem.
 #[derive(Debug)]
 pub(crate) struct Coarse {
