@@ -19,7 +19,7 @@ use self::folds::{fold_of, splits};
 use self::results::Results;
 use self::wanted::Wanted;
 use super::Outcome;
-use super::fit::{Fit, check_columns, interruptible, run_of};
+use super::fit::{Fit, check_columns, interruptible, note_storage, run_of};
 use crate::args::{FitArgs, TuneArgs};
 use crate::dataset::Dataset;
 use crate::frame::{Goal, Raw};
@@ -296,6 +296,7 @@ impl Tune {
         let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
         if known < total {
             let prepared = problem.prepare(&run).map_err(located)?;
+            note_storage(&prepared);
             drop(run);
             let done = Mutex::new(&mut done);
             let kept = |cell: usize, fold: usize| {
