@@ -4,7 +4,7 @@
 //! cache. Every value has the same bits as if it had been kept, and since matrices are symmetric, sums over all of a matrix map half
 //! of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -267,7 +267,7 @@ impl TaskGrams<'_> {
     pub(super) fn combined(&self, weights: &[(usize, f64)]) -> Vec<f64> {
         let n = self.count();
         // Kernels of the same base together, so that each piece of it is read once.
-        let mut numbers: HashMap<usize, usize> = HashMap::new();
+        let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
         let mut groups: Vec<Vec<(&Mapped, f64)>> = Vec::new();
         let mut kept: Vec<(&Matrix, f64)> = Vec::new();
         for &(kernel, weight) in weights {

@@ -699,3 +699,76 @@ impl Multipliers {
             .fold(0.0, |a, b| f64::max(a, b.abs()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn numbers(count: usize, random: &mut Random) -> Vec<f64> {
+        (0..count).map(|_| 0.1 + random.uniform()).collect()
+    }
+
+    /// A diagonal beside F is as good as a row with its root for each kernel in F.
+    #[test]
+    fn a_diagonal_bends_as_further_rows_do() {
+        let mut random = Random::new(17);
+        for (tasks, kernels, rank) in [(1, 4, 3), (1, 90, 2), (3, 5, 2), (2, 80, 3)] {
+            // One term of the tasks' own, coupled over all rows, and one that they share.
+            let row = |random: &mut Random| RowMatrix {
+                diagonal: numbers(kernels, random),
+                extras: vec![Extra {
+                    vector: numbers(kernels, random),
+                    inverse: 0.7,
+                }],
+            };
+            let own: Vec<RowMatrix> = (0..tasks).map(|_| row(&mut random)).collect();
+            let matrices = [own, vec![row(&mut random)]];
+            let coupling = Extra {
+                vector: numbers(tasks * kernels, &mut random),
+                inverse: 0.4,
+            };
+            let couplings = [Some(coupling), None];
+            let bends = Grid::from_values(tasks, kernels, numbers(tasks * kernels, &mut random));
+            let plain: Vec<Curvature> = (0..tasks)
+                .map(|_| Curvature {
+                    rank,
+                    factor: numbers(rank * kernels, &mut random),
+                })
+                .collect();
+            let longer: Vec<Curvature> = plain
+                .iter()
+                .zip(bends.iter_rows())
+                .map(|(own, bends)| {
+                    let mut factor = own.factor.clone();
+                    for (kernel, bend) in bends.iter().enumerate() {
+                        factor.extend(vec![0.0; kernels]);
+                        factor[(rank + kernel) * kernels + kernel] = bend.sqrt();
+                    }
+                    Curvature {
+                        rank: rank + kernels,
+                        factor,
+                    }
+                })
+                .collect();
+            let right = [
+                Grid::from_values(tasks, kernels, numbers(tasks * kernels, &mut random)),
+                Grid::from_values(1, kernels, numbers(kernels, &mut random)),
+            ];
+            let solve = |curvature: &[Curvature], bends: Option<&Grid>| {
+                let common = [false, true];
+                let system =
+                    System::new(&matrices, &couplings, &common, curvature, bends, kernels).unwrap();
+                // Without refinement: that would make up for a wrong factorisation.
+                let none = system.no_multipliers();
+                system.solve_once(&right, &none).unwrap().x
+            };
+            let (short, long) = (solve(&plain, Some(&bends)), solve(&longer, None));
+            for (a, b) in short.iter().zip(&long) {
+                for (a, b) in a.values().iter().zip(b.values()) {
+                    assert!((a - b).abs() <= 1e-9, "{tasks} {kernels}: {a} and {b}");
+                }
+            }
+        }
+    }
+}
