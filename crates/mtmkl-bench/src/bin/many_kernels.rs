@@ -1,4 +1,4 @@
-//! Learns one Gaussian per column and width, on samples with more kernels than they can be kept for, and prints what it took, as JSON.
+//! Learns weights of one Gaussian per column and width, of which there may be more than fit into memory, and prints what it took, as JSON.
 //!
 //! `many_kernels SAMPLES COLUMNS WIDTHS P TOLERANCE THREADS MEMORY_LIMIT`: COLUMNS · WIDTHS kernels, weights in the L_p ball, an SVC with
 //! C = 1; MEMORY_LIMIT is in GiB. `peak` is the most memory that the process held (Linux only), in bytes.

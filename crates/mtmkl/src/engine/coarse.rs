@@ -176,3 +176,22 @@ fn restrict(dual: &Dual, samples: usize, kept: &[usize]) -> Option<Dual> {
         domain,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_foretold() {
+        for samples in [0, 7, 399, 400, 415, 416, 640, 3201, 10_000] {
+            let mut left = samples;
+            for size in coarser(samples, 4) {
+                left = choose(left).len();
+                assert_eq!(size, left);
+            }
+            assert!(choose(left).len() < FEWEST);
+        }
+        assert_eq!(coarser(10_000, 4).count(), 3);
+        assert_eq!(coarser(10_000, 700).count(), 1);
+    }
+}

@@ -401,10 +401,12 @@ impl State {
                 break;
             }
             factor.solve(&mut residual, 1);
+            let before = self.beta.clone();
             linalg::axpy(1.0, &residual, &mut self.beta);
-            self.refresh(grams);
-            product = self.product(theta);
+            product = self.moved_product(&before, &product, rows, grams, theta);
         }
+        self.refresh(grams);
+        let product = self.product(theta);
         let residual: Vec<f64> = (0..n)
             .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
             .collect();
