@@ -262,7 +262,7 @@ pub(crate) fn fit(
         Ok((model, prepared.storage()))
     })?;
     if storage == Storage::OnDemand {
-        let message = c"the kernel matrices do not fit into memory_limit (GiB), so their values were made on demand, which is slower";
+        let message = c"the kernel matrices do not fit into memory_limit (GiB), so their values were made on demand, which may be slower";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 3)?;
     }
     Ok(Model::from(model))

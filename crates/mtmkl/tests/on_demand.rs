@@ -1,4 +1,4 @@
-//! Gram matrices made on demand, where a memory limit forces it: slower, and the same answer.
+//! Gram matrices made on demand, where a memory limit forces it: the same answer.
 #![allow(clippy::unwrap_used, reason = "a failed test")]
 
 use mtmkl::engine::{Engine, Request};

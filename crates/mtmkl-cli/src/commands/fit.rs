@@ -276,7 +276,7 @@ pub(super) fn run_of<'a>(
 pub(super) fn note_storage(prepared: &Prepared<'_>) {
     if prepared.storage() == Storage::OnDemand {
         output::note(
-            "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which is slower; \
+            "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which may be slower; \
              --memory-limit (GiB) raises it",
         );
     }

@@ -40,8 +40,8 @@ pub enum Storage {
     /// All Gram matrices are kept: M n² numbers.
     Kept,
     /// For kernels that are functions of the inner product, the squared or the Manhattan distance, these are kept, n² numbers for all
-    /// kernels on the same columns, and kernel values are made from them whenever they are needed, bit for bit the same. Several times
-    /// slower, and fit for a hundred thousand kernels.
+    /// kernels on the same columns, and kernel values are made from them whenever they are needed, bit for bit the same. There is little to
+    /// prepare, and each solve takes up to about three times as long.
     OnDemand,
 }
 
