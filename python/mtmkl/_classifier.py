@@ -56,7 +56,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     time_limit : float, optional
         The most seconds.
     memory_limit : float, default=8.0
-        GiB that kernel matrices may take.
+        GiB that kernel matrices may take. Over it, their values are made on demand, which may be slower, and a warning says so.
     n_jobs : int, optional
         Threads; the answer does not depend on it. None is one per core, or OMP_NUM_THREADS where that is set, as joblib does in its
         workers; −1 is one per core.

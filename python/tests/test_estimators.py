@@ -392,6 +392,17 @@ def test_a_message_names_the_row_that_was_given(two):
         MKLClassifier(["chi2"]).fit(X, y)
 
 
+def test_over_the_memory_limit_values_are_made_on_demand(two):
+    X, y = two
+    kernels = [f"rbf:gamma={2.0 ** (k / 4 - 5)}" for k in range(40)]
+    kept = MKLClassifier(kernels, tol=1e-7).fit(X, y)
+    # Matrices of n × n numbers: a quarter of the kernels' would fit.
+    limit = len(kernels) * 2 * len(X) ** 2 / 2**30
+    with pytest.warns(UserWarning, match="made on demand"):
+        made = MKLClassifier(kernels, tol=1e-7, memory_limit=limit, n_jobs=2).fit(X, y)
+    assert np.allclose(kept.decision_function(X), made.decision_function(X), atol=1e-2)
+
+
 def test_messages_about_data(two, sites):
     X, y = two
     with pytest.raises(MemoryError, match=r"need .* over the limit of .* raise memory_limit"):

@@ -61,13 +61,48 @@ pub fn problem(
     Problem::new(spec, vec![Samples::new(values, count, columns)?], tasks)
 }
 
-/// The most memory that this process held so far, in bytes (Linux only).
+/// Samples of two classes that a few columns tell apart, with noise.
+///
+/// # Errors
+/// When there are no samples or columns.
+pub fn noisy(count: usize, columns: usize) -> Result<(Samples, Task), Error> {
+    let values = table(count, columns, 1);
+    let noise = table(count, 1, 2);
+    let labels = values
+        .chunks_exact(columns)
+        .zip(noise)
+        .map(|(row, noise)| {
+            let column = |k: usize| row[k % columns];
+            let score = column(0) + column(1) * column(1) - 1.0 + (2.0 * column(2)).sin();
+            if score + 0.5 * noise > 0.0 { 1.0 } else { -1.0 }
+        })
+        .collect();
+    let samples = Samples::new(values, count, columns)?;
+    Ok((samples, Task::new("noisy", Targets::Labels(labels))))
+}
+
+/// Gaussians of so many widths from 1/8 to 8 on each column by itself.
+///
+/// # Errors
+/// None.
+pub fn widths(columns: usize, widths: usize) -> Result<Vec<KernelView>, Error> {
+    (0..columns * widths)
+        .map(|number| {
+            let (column, width) = (number / widths, number % widths);
+            let sigma = 2.0_f64.powf(6.0 * (width as f64 + 0.5) / widths as f64 - 3.0);
+            let view = KernelView::new(
+                format!("column {column}, width {sigma:.4}"),
+                Gaussian::from_sigma(sigma)?,
+            );
+            Ok(view.on(Columns::Indices(vec![column])))
+        })
+        .collect()
+}
+
+/// The most memory that this process held so far, in bytes; none where the system does not say.
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace()
-        .nth(1)?
-        .parse::<u64>()
-        .ok()
-        .map(|kib| 1024 * kib)
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(1024 * kib)
 }

@@ -368,7 +368,7 @@ pub struct FitArgs {
         help_heading = "Solver"
     )]
     pub precision: String,
-    /// GiB that kernel matrices may take
+    /// GiB that kernel matrices may take; over it, their values are made on demand
     #[arg(
         long,
         default_value_t = 8.0,

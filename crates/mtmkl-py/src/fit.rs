@@ -7,9 +7,11 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
-use mtmkl::{Definiteness, GivenGram, Problem, ProblemSpec, Run, Samples, Stop, Targets, Task};
+use mtmkl::{
+    Definiteness, GivenGram, Problem, ProblemSpec, Run, Samples, Stop, Storage, Targets, Task,
+};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
 use crate::convert::{matrix, vector};
@@ -243,7 +245,7 @@ pub(crate) fn fit(
     let stop = Stop::never();
     let run = limits.run()?;
     let own_stop = stop.clone();
-    let model = interruptible(py, &stop, &origins, move || {
+    let (model, storage) = interruptible(py, &stop, &origins, move || {
         let samples = sets
             .into_iter()
             .map(Owned::samples)
@@ -252,9 +254,16 @@ pub(crate) fn fit(
         spec.solver = solver;
         spec.normalize = normalize;
         spec.definiteness = definiteness;
-        let mut model = Problem::new(spec, samples, tasks)?.fit(&mut run(own_stop))?;
+        let problem = Problem::new(spec, samples, tasks)?;
+        let mut run = run(own_stop);
+        let prepared = problem.prepare(&run)?;
+        let mut model = prepared.fit(&mut run)?;
         *model.notes_mut() = notes;
-        Ok(model)
+        Ok((model, prepared.storage()))
     })?;
+    if storage == Storage::OnDemand {
+        let message = c"the kernel matrices do not fit into memory_limit (GiB), so their values were made on demand, which may be slower";
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 3)?;
+    }
     Ok(Model::from(model))
 }

@@ -57,7 +57,7 @@ mod vector;
 
 pub use data::{GivenGram, Rows, Samples, Targets, Task};
 pub use error::{Error, Result};
-pub use gram::Definiteness;
+pub use gram::{Definiteness, Storage};
 pub use model::{CrossGram, Input, Model};
 pub use problem::{Precision, Prepared, Problem, ProblemSpec};
 pub use run::{Observer, Pass, Run, Status, Stop};

@@ -6,17 +6,13 @@
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 
-/// out (n × m) ← X Z' for X (n × d) and Z (m × d).
-pub(crate) fn products(x: &[f64], z: &[f64], d: usize, out: &mut [f64]) {
-    products_into(x, z, d, out, z.len() / d);
-}
-
-/// The same into part of a larger matrix: rows of `out` start every `stride` values.
+/// out (n × m) ← X Z' for X (n × d) and Z (m × d), into part of a larger matrix: rows of `out` start every `stride` values.
 pub(crate) fn products_into(x: &[f64], z: &[f64], d: usize, out: &mut [f64], stride: usize) {
     let (n, m) = (x.len() / d, z.len() / d);
     let x = MatRef::from_row_major_slice(x, n, d);
@@ -38,6 +34,41 @@ pub(crate) fn add_gram(v: &[f64], n: usize, out: &mut [f64]) {
         1.0,
         Par::Seq,
     );
+}
+
+/// Columns of V that are scaled at a time: a copy of all of them would be as large as V.
+const COLUMNS: usize = 512;
+
+/// The lower triangle of out (rows × rows) ← out + V diag(s) V' for V (rows × columns of s).
+pub(crate) fn add_scaled_gram(v: &[f64], s: &[f64], out: &mut [f64]) {
+    let m = s.len();
+    let rows = v.len() / m;
+    if rows == 0 {
+        return;
+    }
+    let mut scaled = vec![0.0; rows * COLUMNS.min(m)];
+    for first in (0..m).step_by(COLUMNS) {
+        let until = (first + COLUMNS).min(m);
+        let width = until - first;
+        let scaled = &mut scaled[..rows * width];
+        for (out, row) in scaled.chunks_exact_mut(width).zip(v.chunks_exact(m)) {
+            let pairs = row[first..until].iter().zip(&s[first..until]);
+            for (out, (value, s)) in out.iter_mut().zip(pairs) {
+                *out = value * s;
+            }
+        }
+        triangular::matmul(
+            MatMut::from_row_major_slice_mut(out, rows, rows),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            MatRef::from_row_major_slice(scaled, rows, width),
+            BlockStructure::Rectangular,
+            MatRef::from_column_major_slice_with_stride(&v[first..], width, rows, m),
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+    }
 }
 
 /// A = LL' for a symmetric positive definite A.
@@ -298,6 +329,22 @@ mod tests {
         let mut b = vec![0.0; 9];
         add_gram(&factor, 3, &mut b);
         assert!(a.iter().zip(&b).all(|(x, y)| (x - y).abs() < 1e-12));
+    }
+
+    #[test]
+    fn scaled_gram_is_the_product() {
+        for (rows, m) in [(0, 3), (1, 1), (3, 40), (7, 512), (5, 1100)] {
+            let v: Vec<f64> = (0..rows * m).map(|k| (k as f64 * 0.7).sin()).collect();
+            let s: Vec<f64> = (0..m).map(|k| 1.0 + (k as f64 * 0.3).cos()).collect();
+            let mut out = vec![1.0; rows * rows];
+            add_scaled_gram(&v, &s, &mut out);
+            for i in 0..rows {
+                for j in 0..=i {
+                    let plain: f64 = (0..m).map(|k| v[i * m + k] * s[k] * v[j * m + k]).sum();
+                    assert!((out[i * rows + j] - 1.0 - plain).abs() < 1e-11);
+                }
+            }
+        }
     }
 
     #[test]

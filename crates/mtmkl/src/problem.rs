@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::data::{Samples, Task};
-use crate::engine::{Engine, LocalEngine, Request, TaskData};
+use crate::engine::{self, Engine, LocalEngine, Request, TaskData};
 use crate::error::{DataProblem, Error, Place, Result};
-use crate::gram::{self, Definiteness, Grams};
+use crate::gram::{self, Definiteness, Grams, Storage};
 use crate::grid::Shape;
 use crate::kernel::KernelView;
 use crate::machine::{Machine, MachineSpec};
@@ -66,6 +66,10 @@ impl ProblemSpec {
         }
     }
 }
+
+/// Numbers that are kept per kernel and sample of a task at most: K_mβ, and the curvature's factor at two θ, as it is made and as the
+/// outer solver scales it.
+const BESIDE: usize = 5;
 
 /// Samples and tasks with a specification that fits them. Only a checked problem can be fitted.
 #[derive(Debug)]
@@ -183,50 +187,83 @@ impl Problem {
         &self.choice.sharing
     }
 
-    /// Bytes that [`Problem::prepare`] would allocate for Gram matrices, with that many threads at work.
-    pub fn memory_needed(&self, threads: usize) -> u64 {
-        gram::memory_needed(&self.sets, &self.spec.kernels, self.spec.normalize, threads)
+    /// Bytes that Gram matrices would take at most, with that many threads at work: the matrices or what they are made from, copies of
+    /// parts of them that `newton` starts from, and one combined matrix per thread. With [`Storage::OnDemand`] also what is kept per
+    /// kernel and sample, no longer little beside them.
+    pub fn memory_needed(&self, storage: Storage, threads: usize) -> u64 {
+        let single = self.spec.precision == Precision::Single;
+        let sizes: Vec<gram::Size> = self
+            .sets
+            .iter()
+            .filter_map(|set| {
+                let spec = &self.spec;
+                gram::Size::new(set, &spec.kernels, spec.normalize, single, storage).ok()
+            })
+            .collect();
+        let counts = || self.sets.iter().map(Samples::count);
+        let kernels = self.spec.kernels.len();
+        let kept: u64 = sizes.iter().map(gram::Size::kept).sum();
+        let passing = sizes.iter().map(gram::Size::passing).max().unwrap_or(0);
+        let copied: u64 = sizes
+            .iter()
+            .zip(counts())
+            .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n)))
+            .sum();
+        let combined = counts().map(gram::Size::square).max().unwrap_or(0) * threads as u64;
+        let beside = match storage {
+            Storage::Kept => 0,
+            Storage::OnDemand => {
+                let rows = self
+                    .tasks
+                    .iter()
+                    .map(|task| task.count(self.sets[task.samples].count()));
+                8 * kernels as u64 * (counts().sum::<usize>() + BESIDE * rows.sum::<usize>()) as u64
+            }
+        };
+        kept + passing.max(copied) + combined + beside
     }
 
-    /// Computes the Gram matrices.
+    /// Computes the Gram matrices, or where these would need more memory than the run allows, what they are made from on demand.
     ///
     /// # Errors
-    /// When they would need more memory than the run allows, or a kernel cannot be used on these samples.
+    /// When that needs more memory too, or a kernel cannot be used on these samples.
     pub fn prepare(&self, run: &Run<'_>) -> Result<Prepared<'_>> {
         let started = Instant::now();
         let pool = pool(run.threads)?;
-        let needed = self.memory_needed(pool.current_num_threads());
-        if needed > run.memory_limit {
+        let needed = |storage| self.memory_needed(storage, pool.current_num_threads());
+        let storage = if needed(Storage::Kept) <= run.memory_limit {
+            Storage::Kept
+        } else if needed(Storage::OnDemand) <= run.memory_limit {
+            Storage::OnDemand
+        } else {
             return Err(Error::Memory {
-                needed,
+                needed: needed(Storage::Kept).min(needed(Storage::OnDemand)),
                 limit: run.memory_limit,
             });
-        }
+        };
         let built: Vec<(Grams, bool)> = pool.install(|| {
             self.sets
                 .iter()
                 .enumerate()
                 .map(|(index, set)| {
-                    gram::build(
+                    let (grams, semidefinite) = gram::build(
                         set,
                         index,
                         &self.spec.kernels,
                         self.spec.normalize,
                         self.spec.definiteness,
-                    )
+                        storage,
+                    )?;
+                    let grams = match self.spec.precision {
+                        Precision::Double => grams,
+                        Precision::Single => grams.into_single(),
+                    };
+                    Ok((grams, semidefinite))
                 })
                 .collect::<Result<_>>()
         })?;
         let concave = built.iter().all(|(_, semidefinite)| *semidefinite);
-        let grams: Arc<[Grams]> = match self.spec.precision {
-            Precision::Double => built.into_iter().map(|(grams, _)| grams).collect(),
-            Precision::Single => pool.install(|| {
-                built
-                    .into_iter()
-                    .map(|(grams, _)| grams.into_single())
-                    .collect()
-            }),
-        };
+        let grams: Arc<[Grams]> = built.into_iter().map(|(grams, _)| grams).collect();
         Ok(Prepared {
             problem: self,
             whole: Arc::clone(&grams),
@@ -234,6 +271,7 @@ impl Problem {
             kernels: (0..self.spec.kernels.len()).collect(),
             gathered: vec![false; self.sets.len()],
             concave,
+            storage,
             pool: Arc::new(pool),
             seconds: started.elapsed().as_secs_f64(),
         })
@@ -307,6 +345,7 @@ impl Problem {
             kernels,
             gathered: views.iter().map(Option::is_some).collect(),
             concave: other.concave,
+            storage: other.storage,
             pool: Arc::new(pool),
             seconds: 0.0,
         })
@@ -333,11 +372,17 @@ pub struct Prepared<'a> {
     /// The sample sets whose tasks' rows were copied together: there the tasks see all of `grams`.
     gathered: Vec<bool>,
     concave: bool,
+    storage: Storage,
     pool: Arc<rayon::ThreadPool>,
     seconds: f64,
 }
 
 impl Prepared<'_> {
+    /// Whether the Gram matrices are kept or made on demand.
+    pub fn storage(&self) -> Storage {
+        self.storage
+    }
+
     /// Seconds that the Gram matrices took.
     pub fn seconds(&self) -> f64 {
         self.seconds

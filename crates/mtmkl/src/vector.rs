@@ -63,6 +63,33 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     );
 }
 
+/// y ← y + a x and Σ_i x_i b_i, reading x once.
+pub(crate) fn dot_and_add(x: &[f64], b: &[f64], a: f64, y: &mut [f64]) -> f64 {
+    arch().dispatch(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0; LANES];
+            let (x_chunks, x_rest) = x.as_chunks::<LANES>();
+            let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+            let (y_chunks, y_rest) = y.as_chunks_mut::<LANES>();
+            for ((x, b), y) in x_chunks.iter().zip(b_chunks).zip(y_chunks) {
+                for lane in 0..LANES {
+                    sums[lane] += x[lane] * b[lane];
+                    y[lane] += a * x[lane];
+                }
+            }
+            let mut rest = 0.0;
+            for ((x, b), y) in x_rest.iter().zip(b_rest).zip(y_rest) {
+                rest += x * b;
+                *y += a * x;
+            }
+            // By halves: rows are short, and one sum after the other would take longer than the row.
+            let [p, q, r, s, t, u, v, w] = sums;
+            ((p + t) + (r + v)) + ((q + u) + (s + w)) + rest
+        },
+    )
+}
+
 /// y ← y + Σ_k a_k x_k, four rows at a time: y is read and written once for four rows of x.
 pub(crate) fn add_rows<T: Copy + Into<f64>>(rows: &[(f64, &[T])], y: &mut [f64]) {
     arch().dispatch(
@@ -293,6 +320,11 @@ mod tests {
                 axpy(*weight, row, &mut twice);
             }
             assert!(once.iter().zip(&twice).all(|(x, y)| (x - y).abs() < 1e-13));
+            let (mut added, mut expected) = (c.clone(), c.clone());
+            axpy(0.7, &a, &mut expected);
+            let sum = dot_and_add(&a, &b, 0.7, &mut added);
+            assert!((sum - plain).abs() < 1e-12);
+            assert_eq!(added, expected);
             add_difference(0.3, &a, &b, &mut once);
             assert!((0..n).all(|i| (once[i] - twice[i] - 0.3 * (a[i] - b[i])).abs() < 1e-13));
         }

@@ -11,7 +11,7 @@ use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
     CrossGram, Definiteness, Error, GivenGram, Input, Model, Problem, ProblemSpec, Rows, Run,
-    Samples, Status, Targets, Task,
+    Samples, Status, Storage, Targets, Task,
 };
 
 /// Six samples of two columns; `near` and `far` are tasks on them.
@@ -856,7 +856,7 @@ fn kernels_that_do_not_fit_the_columns_are_refused() {
 fn more_memory_than_allowed_is_refused_with_both_figures() {
     let setup = Setup::valid();
     let problem = Problem::new(setup.spec, setup.samples, setup.tasks).unwrap();
-    let needed = problem.memory_needed(1);
+    let needed = problem.memory_needed(Storage::Kept, 1);
     // Two Gram matrices and a combined one, of 6 × 6 numbers.
     assert_eq!(needed, 3 * 36 * 8);
     let run = |memory_limit| Run {

@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         memory_limit: u64::MAX,
         ..Run::default()
     };
-    let before = peak();
+    let before = mtmkl_bench::peak();
     let seconds = (0..repeats.parse::<usize>()?)
         .map(|_| Ok(problem.prepare(&run)?.seconds()))
         .collect::<Result<Vec<f64>, mtmkl::Error>>()?;

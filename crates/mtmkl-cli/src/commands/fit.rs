@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Model, Prepared, Problem, ProblemSpec, Run, Stop, Task};
+use mtmkl::{Model, Prepared, Problem, ProblemSpec, Run, Stop, Storage, Task};
 use serde_json::json;
 
 use super::Outcome;
@@ -272,6 +272,16 @@ pub(super) fn run_of<'a>(
     })
 }
 
+/// Says on standard error where kernel values are not kept.
+pub(super) fn note_storage(prepared: &Prepared<'_>) {
+    if prepared.storage() == Storage::OnDemand {
+        output::note(
+            "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which may be slower; \
+             --memory-limit (GiB) raises it",
+        );
+    }
+}
+
 /// A stop that Ctrl-C requests; a second Ctrl-C ends the program at once.
 pub(super) fn interruptible() -> Stop {
     let stop = Stop::never();
@@ -434,6 +444,7 @@ impl Fit {
         let prepared = problem
             .prepare(&run)
             .map_err(|error| self.located(error, &tasks, args))?;
+        note_storage(&prepared);
         let mut model = prepared
             .fit(&mut run)
             .map_err(|error| self.located(error, &tasks, args))?;

@@ -546,3 +546,24 @@ fn libsvm_files_have_a_label_and_leave_zeros_out() {
     folder.file("zero.svm", "0 1:0.5 3:0\n0 1:0.5 2:1 3:0\n");
     assert_eq!(folder.run("predict m zero.svm").good(), predicted);
 }
+
+#[test]
+fn kernel_values_are_made_on_demand_over_the_memory_limit() {
+    let folder = tables();
+    let widths: Vec<String> = (1..=40).map(|width| format!("{width}")).collect();
+    let fit = |limit: &str| {
+        let ran = folder.run(&format!(
+            "fit two.csv --target label --kernel rbf:sigma={} --tol 1e-7 --threads 2 --memory-limit {limit} --json",
+            widths.join("|")
+        ));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran
+    };
+    // 40 matrices of 40 × 40 numbers are 512 kB.
+    let (kept, made) = (fit("1"), fit("2e-4"));
+    assert!(!kept.stderr.contains("on demand"), "{}", kept.stderr);
+    assert!(made.stderr.contains("made on demand"), "{}", made.stderr);
+    let objective = |ran: &crate::fixture::Ran| ran.json()["objective"].as_f64().unwrap();
+    let (a, b) = (objective(&kept), objective(&made));
+    assert!((a - b).abs() <= 2e-7 * a, "{a} and {b}");
+}

@@ -15,6 +15,15 @@ const RUN: usize = 8;
 /// A task with fewer samples than this in the smaller problem says too little.
 const FEWEST: usize = 100;
 
+/// How many of n samples the smaller problem has, the next smaller one, and so on, as far as they can be of use.
+pub(crate) fn coarser(samples: usize, kernels: usize) -> impl Iterator<Item = usize> {
+    let smaller = move |&n: &usize| {
+        let kept = n / RUN / SHARE * RUN;
+        (kept >= FEWEST.max(kernels)).then_some(kept)
+    };
+    std::iter::successors(Some(samples), smaller).skip(1)
+}
+
 /// The smaller problem.
 #[derive(Debug)]
 pub(crate) struct Coarse {
@@ -166,4 +175,23 @@ fn restrict(dual: &Dual, samples: usize, kept: &[usize]) -> Option<Dual> {
         diagonal: dual.diagonal,
         domain,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_foretold() {
+        for samples in [0, 7, 399, 400, 415, 416, 640, 3201, 10_000] {
+            let mut left = samples;
+            for size in coarser(samples, 4) {
+                left = choose(left).len();
+                assert_eq!(size, left);
+            }
+            assert!(choose(left).len() < FEWEST);
+        }
+        assert_eq!(coarser(10_000, 4).count(), 3);
+        assert_eq!(coarser(10_000, 700).count(), 1);
+    }
 }

@@ -107,10 +107,12 @@ impl LocalEngine {
         groups
     }
 
-    /// Runs `work` for each task with the combined rows of its θ, in parallel; results come back in task order.
+    /// Runs `work` for each task with the combined rows of its θ, in parallel; results come back in task order. `uses_rows` says
+    /// whether it needs more of them than the diagonal.
     fn for_each_task<R: Send>(
         &mut self,
         theta: &Grid,
+        uses_rows: bool,
         work: impl Fn(usize, &TaskData, &mut State, TaskGrams<'_>, &CombinedRows<'_>) -> Result<R>
         + Sync,
     ) -> Result<Vec<R>> {
@@ -135,6 +137,9 @@ impl LocalEngine {
                         view: first.view.as_deref(),
                     };
                     let rows = CombinedRows::new(view, theta.row(job[0].0));
+                    if uses_rows && job.len() > 1 {
+                        rows.make_together();
+                    }
                     job.into_par_iter()
                         .map(|(number, state)| {
                             (number, work(number, &tasks[number], state, view, &rows))
@@ -154,7 +159,7 @@ impl LocalEngine {
 
     /// The machines at θ, to be kept in a model.
     pub(crate) fn fitted(&mut self, theta: &Grid) -> Result<Vec<Fitted>> {
-        self.for_each_task(theta, |number, task, state, _, rows| {
+        self.for_each_task(theta, false, |number, task, state, _, rows| {
             Ok(state.fitted(&task.dual, rows, theta.row(number)))
         })
     }
@@ -185,7 +190,7 @@ impl Engine for LocalEngine {
 
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
         let effort = self.effort(request);
-        let results = self.for_each_task(theta, |number, task, state, grams, rows| {
+        let results = self.for_each_task(theta, true, |number, task, state, grams, rows| {
             state.evaluate(&task.dual, grams, rows, theta.row(number), &effort)
         })?;
         let shape = self.shape();
@@ -226,7 +231,7 @@ impl Engine for LocalEngine {
             ..self.effort(request)
         };
         let kernels = self.shape().kernels;
-        self.for_each_task(theta, |number, task, state, grams, rows| {
+        self.for_each_task(theta, true, |number, task, state, grams, rows| {
             let weights = theta.row(number);
             let mut found = vec![State::maximum(
                 state.evaluate(&task.dual, grams, rows, weights, &effort)?,

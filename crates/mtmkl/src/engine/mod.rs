@@ -8,6 +8,7 @@ mod free_set;
 mod local;
 mod task;
 
+pub(crate) use coarse::coarser;
 pub(crate) use local::{LocalEngine, TaskData};
 pub use task::Fitted;
 

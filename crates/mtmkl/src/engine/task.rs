@@ -1,7 +1,5 @@
 //! One task: its dual variables, kept from pass to pass, and what one evaluation does to them.
 
-use rayon::prelude::*;
-
 use super::free_set::{self, FreeSet};
 use super::{Curvature, LocalMaximum};
 use crate::error::{Error, Result};
@@ -130,7 +128,6 @@ impl State {
 
     /// U_m ← K_mβ, by the change of β since the last time. Kernels are independent of each other, so threads may share the work.
     fn refresh(&mut self, grams: TaskGrams<'_>) {
-        let n = self.anchor.len();
         let now = self.per_sample();
         let changes: Vec<(usize, f64)> = now
             .iter()
@@ -142,12 +139,7 @@ impl State {
         if changes.is_empty() {
             return;
         }
-        self.images
-            .par_chunks_mut(n)
-            .enumerate()
-            .for_each(|(kernel, image)| {
-                grams.add_rows(kernel, &changes, image);
-            });
+        grams.add_products(&changes, &mut self.images);
         self.anchor = now;
     }
 
@@ -232,11 +224,13 @@ impl State {
                 let free = free_set::movable_variables(&qp, &self.beta, &product);
                 let set = known
                     .take()
-                    .filter(|(_, at)| at == theta || serves(&free, grams, share, accuracy / gap))
-                    .and_then(|kept| follow(kept, &free, grams))
+                    .filter(|(_, at)| {
+                        at == theta || serves(&free, rows, grams, share, accuracy / gap)
+                    })
+                    .and_then(|kept| follow(kept, &free, rows, grams, theta))
                     .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
                 if let Some((mut set, at)) = set
-                    && self.direct_step(&mut set, &qp, grams, theta, &mut product)
+                    && self.direct_step(&mut set, &qp, rows, grams, theta, &mut product)
                 {
                     let is_old = at != theta;
                     known = Some((set, at));
@@ -298,8 +292,8 @@ impl State {
         let curvature = effort.curvature.then(|| {
             let free = free_set::free_variables(&qp, &self.beta, product.len());
             self.kept = known
-                .filter(|(_, at)| bends_alike(&free, grams, distance(at, theta)))
-                .and_then(|kept| follow(kept, &free, grams))
+                .filter(|(_, at)| bends_alike(&free, rows, grams, distance(at, theta)))
+                .and_then(|kept| follow(kept, &free, rows, grams, theta))
                 .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
             self.curvature_box(dual, grams)
         });
@@ -313,11 +307,34 @@ impl State {
         }
     }
 
+    /// Kβ for the β of now, given that of an earlier one: from U or, where rows of single kernels are dear, from rows of K.
+    fn moved_product(
+        &mut self,
+        from: &[f64],
+        product: &[f64],
+        rows: &CombinedRows<'_>,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+    ) -> Vec<f64> {
+        if !rows.are_together() {
+            self.refresh(grams);
+            return self.product(theta);
+        }
+        let mut moved = product.to_vec();
+        for (v, (new, old)) in self.beta.iter().zip(from).enumerate() {
+            if new != old {
+                linalg::axpy(new - old, rows.row(v % product.len()), &mut moved);
+            }
+        }
+        moved
+    }
+
     /// β and Kβ moved by a direct step on the free variables; false, and nothing moved, where that would not raise ḡ.
     fn direct_step(
         &mut self,
         set: &mut FreeSet,
         qp: &Qp<'_>,
+        rows: &CombinedRows<'_>,
         grams: TaskGrams<'_>,
         theta: &[f64],
         product: &mut Vec<f64>,
@@ -326,8 +343,7 @@ impl State {
         if set.step(qp, &mut self.beta, product).is_none() {
             return false;
         }
-        self.refresh(grams);
-        let after = self.product(theta);
+        let after = self.moved_product(&before, product, rows, grams, theta);
         // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
         let n = product.len();
         let (mut slope, mut bend) = (0.0, 0.0);
@@ -341,8 +357,10 @@ impl State {
             return true;
         }
         self.beta = before;
-        self.refresh(grams);
-        *product = self.product(theta);
+        if !rows.are_together() {
+            self.refresh(grams);
+            *product = self.product(theta);
+        }
         false
     }
 
@@ -383,10 +401,12 @@ impl State {
                 break;
             }
             factor.solve(&mut residual, 1);
+            let before = self.beta.clone();
             linalg::axpy(1.0, &residual, &mut self.beta);
-            self.refresh(grams);
-            product = self.product(theta);
+            product = self.moved_product(&before, &product, rows, grams, theta);
         }
+        self.refresh(grams);
+        let product = self.product(theta);
         let residual: Vec<f64> = (0..n)
             .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
             .collect();
@@ -489,27 +509,47 @@ impl State {
 fn follow(
     (mut set, at): (FreeSet, Vec<f64>),
     free: &[usize],
+    rows: &CombinedRows<'_>,
     grams: TaskGrams<'_>,
+    theta: &[f64],
 ) -> Option<(FreeSet, Vec<f64>)> {
     let weights: Vec<(usize, f64)> = at.iter().copied().enumerate().collect();
+    let now = rows.are_together() && at == theta;
     set.follow(free, |i, columns, out| {
-        grams.entries(i, columns, &weights, out);
+        if now {
+            let row = rows.row(i);
+            for (value, &j) in out.iter_mut().zip(columns) {
+                *value = row[j];
+            }
+        } else {
+            grams.entries(i, columns, &weights, out);
+        }
     })
     .then_some((set, at))
 }
 
 /// What a direct step with a factorisation at hand takes, and what the factorisation takes, in nanoseconds, about: reading rows of
-/// all kernels, triangular solves, |F|³/3 at thirty a nanosecond.
-fn costs(free: &[usize], grams: TaskGrams<'_>) -> (f64, f64) {
+/// all kernels, triangular solves, |F|³/3 at thirty a nanosecond. Rows that are made together are made anyway.
+fn costs(free: &[usize], rows: &CombinedRows<'_>, grams: TaskGrams<'_>) -> (f64, f64) {
     let size = free.len() as f64;
-    let rows = 0.6 * size * (grams.count() * grams.grams.kernels()) as f64;
+    let rows = if rows.are_together() {
+        0.0
+    } else {
+        0.6 * size * (grams.count() * grams.grams.kernels()) as f64
+    };
     (rows + 6.0 * size * size, 0.5 * rows + 0.012 * size.powi(3))
 }
 
 /// Whether steps with K_FF of an earlier θ, each of which leaves this share of the gap, reach `wanted` of it for less than a new
 /// factorisation takes.
-fn serves(free: &[usize], grams: TaskGrams<'_>, share: f64, wanted: f64) -> bool {
-    let (step, factorisation) = costs(free, grams);
+fn serves(
+    free: &[usize],
+    rows: &CombinedRows<'_>,
+    grams: TaskGrams<'_>,
+    share: f64,
+    wanted: f64,
+) -> bool {
+    let (step, factorisation) = costs(free, rows, grams);
     let steps = if share < 1.0 {
         (wanted.ln() / share.ln()).max(1.0)
     } else {
@@ -521,8 +561,13 @@ fn serves(free: &[usize], grams: TaskGrams<'_>, share: f64, wanted: f64) -> bool
 
 /// Whether the curvature may come from K_FF of an earlier θ: near enough, and the right one would cost more than the pass that the
 /// right curvature may save.
-fn bends_alike(free: &[usize], grams: TaskGrams<'_>, distance: f64) -> bool {
-    let (step, factorisation) = costs(free, grams);
+fn bends_alike(
+    free: &[usize],
+    rows: &CombinedRows<'_>,
+    grams: TaskGrams<'_>,
+    distance: f64,
+) -> bool {
+    let (step, factorisation) = costs(free, rows, grams);
     distance == 0.0 || distance <= NEAR && factorisation > 0.5 * step
 }
 

@@ -2,13 +2,14 @@
 //!
 //! The base is computed in the memory of the group's last matrix. Then one sweep over its rows maps each piece to all matrices
 //! of the group while it is in the first cache, the last matrix in place. So nothing is held but the Grams themselves, and each
-//! of their pages is written once.
+//! of their pages is written once. Where they would not fit into memory, the base is kept instead (see [`super::mapped`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::mapped::Mapped;
 use super::memory::{Memory, Part};
 use super::pairs::{self, Packed};
 use super::{Grams, Matrix, Values};
@@ -33,22 +34,106 @@ pub enum Definiteness {
 /// Base values mapped at a time: with as many results they fill the first cache.
 const PIECE: usize = 2048;
 
-/// Bytes that the Gram matrices of these sample sets will take, and one combined matrix per thread beside them.
-///
-/// Grams given by the caller are counted too where they have to be copied (when they are normalised).
-pub(crate) fn memory_needed(
-    sets: &[Samples],
-    kernels: &[KernelView],
-    normalise: bool,
-    threads: usize,
-) -> u64 {
-    let copied = kernels
-        .iter()
-        .filter(|view| normalise || view.kernel.base() != Base::Given)
-        .count() as u64;
-    let square = |set: &Samples| 8 * (set.count() as u64).pow(2);
-    let largest = sets.iter().map(square).max().unwrap_or(0);
-    sets.iter().map(|set| copied * square(set)).sum::<u64>() + largest * threads as u64
+/// Where kernel values come from while a problem is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// All Gram matrices are kept: M n² numbers.
+    Kept,
+    /// For kernels that are functions of the inner product, the squared or the Manhattan distance, these are kept, n² numbers for all
+    /// kernels on the same columns, and kernel values are made from them whenever they are needed, bit for bit the same. There is little to
+    /// prepare, and each solve takes up to about three times as long.
+    OnDemand,
+}
+
+/// What the Gram matrices of one sample set take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    samples: usize,
+    /// Matrices that others are made from.
+    bases: u64,
+    /// Matrices computed here and kept.
+    built: u64,
+    /// Matrices of the caller's that are used as they are.
+    given: u64,
+    single: bool,
+}
+
+impl Size {
+    pub(crate) fn new(
+        samples: &Samples,
+        kernels: &[KernelView],
+        normalise: bool,
+        single: bool,
+        storage: Storage,
+    ) -> Result<Self> {
+        let mut size = Self {
+            samples: samples.count(),
+            bases: 0,
+            built: 0,
+            given: 0,
+            single,
+        };
+        for ((base, _), members) in groups(samples.columns(), kernels)? {
+            let count = members.len() as u64;
+            match base {
+                Base::Given if !normalise => size.given += count,
+                Base::Given | Base::Own => size.built += count,
+                _ if storage == Storage::OnDemand => size.bases += 1,
+                _ => size.built += count,
+            }
+        }
+        Ok(size)
+    }
+
+    /// Bytes of a matrix in double precision.
+    pub(crate) fn square(samples: usize) -> u64 {
+        8 * (samples as u64).pow(2)
+    }
+
+    /// Bytes that stay.
+    pub(crate) fn kept(&self) -> u64 {
+        let square = Self::square(self.samples);
+        if self.single {
+            self.bases * square + (self.built + self.given) * (square / 2)
+        } else {
+            (self.bases + self.built) * square
+        }
+    }
+
+    /// Bytes that are needed on the way, beside those that stay: matrices are rounded once they are computed.
+    pub(crate) fn passing(&self) -> u64 {
+        if self.single {
+            self.built * Self::square(self.samples)
+        } else {
+            0
+        }
+    }
+
+    /// Bytes of a copy on so many of the samples.
+    pub(crate) fn part(&self, samples: usize) -> u64 {
+        let square = Self::square(samples);
+        let rest = if self.single { square / 2 } else { square };
+        self.bases * square + (self.built + self.given) * rest
+    }
+}
+
+type Groups = BTreeMap<(Base, Option<Vec<usize>>), Vec<usize>>;
+
+/// Kernels on the same columns with the same base, together: they share one block of base values.
+fn groups(names: &[String], kernels: &[KernelView]) -> Result<Groups> {
+    let mut groups = Groups::new();
+    for (number, view) in kernels.iter().enumerate() {
+        let base = view.kernel.base();
+        let columns = view.columns.resolve(names)?;
+        // A base of the kernel's own is nobody else's.
+        let columns = if base == Base::Own {
+            Some(vec![number])
+        } else {
+            columns
+        };
+        groups.entry((base, columns)).or_default().push(number);
+    }
+    Ok(groups)
 }
 
 /// The Gram matrices of one sample set, and whether all are positive semi-definite as far as is known. `index` is the set's
@@ -59,11 +144,10 @@ pub(crate) fn build(
     kernels: &[KernelView],
     normalise: bool,
     definiteness: Definiteness,
+    storage: Storage,
 ) -> Result<(Grams, bool)> {
     let n = samples.count();
-    // Kernels on the same columns with the same base share one block of base values.
-    let mut groups: BTreeMap<(Base, Option<Vec<usize>>), Vec<usize>> = BTreeMap::new();
-    for (number, view) in kernels.iter().enumerate() {
+    for view in kernels {
         let columns = view.columns.resolve(samples.columns())?;
         if view.kernel.base() != Base::Given && samples.columns().is_empty() {
             let problem = DataProblem::Empty(
@@ -72,18 +156,8 @@ pub(crate) fn build(
             return Err(Error::data(Place::Samples(index), problem));
         }
         check_domain(samples, index, columns.as_deref(), view.kernel.as_ref())?;
-        // A base of the kernel's own is nobody else's.
-        let columns = if view.kernel.base() == Base::Own {
-            Some(vec![number])
-        } else {
-            columns
-        };
-        groups
-            .entry((view.kernel.base(), columns))
-            .or_default()
-            .push(number);
     }
-    let groups: Vec<_> = groups.into_iter().collect();
+    let groups: Vec<_> = groups(samples.columns(), kernels)?.into_iter().collect();
     let built: Vec<Built> = groups
         .par_iter()
         .map(|((base, columns), members)| {
@@ -96,7 +170,11 @@ pub(crate) fn build(
                 return given(samples, index, kernels, members, normalise);
             }
             let packed = Packed::new(samples.rows(), columns.as_deref());
-            Ok(build_group(&packed, kernels, *base, members, normalise))
+            Ok(if *base != Base::Own && storage == Storage::OnDemand {
+                keep_base(&packed, kernels, *base, members, normalise)
+            } else {
+                build_group(&packed, kernels, *base, members, normalise)
+            })
         })
         .collect::<Result<_>>()?;
     if let Some((number, value)) = built
@@ -126,6 +204,7 @@ pub(crate) fn build(
                     let values: Vec<f64> = values.iter().copied().map(f64::from).collect();
                     check_definite(&values, n, index, &view.name)
                 }
+                Values::Made(values) => check_definite(&values, n, index, &view.name),
             });
         match checked {
             Err(Error::Data {
@@ -278,15 +357,58 @@ fn build_group(
                         *value = kernel.value(x.row(i), x.row(j));
                     }
                 });
+                mirror(last, n);
             }
-            _ => pairs::lower_triangle(x, base, last),
+            _ => write_base(x, base, last),
         }
-        mirror(last, n);
     }
     let overflow = sweep(&mut values, n, kernels, members, normalise);
     let matrices = Part::split(values, n * n).map(Matrix::Built);
     Built {
         matrices: members.iter().copied().zip(matrices).collect(),
+        overflow,
+    }
+}
+
+fn write_base(x: &Packed, base: Base, out: &mut [f64]) {
+    pairs::lower_triangle(x, base, out);
+    mirror(out, x.count());
+}
+
+/// The matrices of all kernels with one base on the same columns, to be made from it when they are needed.
+fn keep_base(
+    x: &Packed,
+    kernels: &[KernelView],
+    base: Base,
+    members: &[usize],
+    normalise: bool,
+) -> Built {
+    let n = x.count();
+    let mut values = Memory::zeros(n * n);
+    write_base(x, base, &mut values);
+    let diagonal: Vec<f64> = (0..n).map(|i| values[i * n + i]).collect();
+    let Some(base) = Part::split(values, n * n).next() else {
+        return Built {
+            matrices: Vec::new(),
+            overflow: None,
+        };
+    };
+    let matrices: Vec<(usize, Mapped)> = members
+        .par_iter()
+        .map(|&number| {
+            let map = Map::new(&kernels[number].kernel, &diagonal, normalise);
+            (number, Mapped::new(base.clone(), map, n))
+        })
+        .collect();
+    // Values are not kept, yet one beyond the range is to be found now.
+    let overflow = matrices
+        .par_iter()
+        .find_map_first(|(number, mapped)| Some((*number, mapped.overflow()?)));
+    Built {
+        matrices: matrices
+            .into_iter()
+            .map(|(number, mapped)| (number, Matrix::Mapped(mapped)))
+            .collect(),
         overflow,
     }
 }
@@ -302,9 +424,9 @@ fn sweep(
 ) -> Option<(usize, f64)> {
     let last = matrices.chunks_exact(n * n).next_back()?;
     let diagonal: Vec<f64> = (0..n).map(|i| last[i * n + i]).collect();
-    let maps: Vec<Map<'_>> = members
+    let maps: Vec<Map> = members
         .iter()
-        .map(|&number| Map::new(kernels[number].kernel.as_ref(), &diagonal, normalise))
+        .map(|&number| Map::new(&kernels[number].kernel, &diagonal, normalise))
         .collect();
     // The same rows of all matrices are one piece of work.
     let rows = (PIECE / n).max(1);
@@ -338,47 +460,86 @@ fn sweep(
         .map(|(position, value)| (members[position], value))
 }
 
-fn first_overflow(values: &[f64]) -> f64 {
+pub(super) fn first_overflow(values: &[f64]) -> f64 {
     let found = values.iter().copied().find(|value| !value.is_finite());
     found.unwrap_or(f64::NAN)
 }
 
 /// What one kernel does to the rows of a base.
-struct Map<'a> {
-    kernel: &'a dyn Kernel,
+#[derive(Debug)]
+pub(super) struct Map {
+    kernel: Arc<dyn Kernel>,
     /// 1/√k(x,x), where something is to be scaled.
     scales: Option<Vec<f64>>,
 }
 
-impl<'a> Map<'a> {
-    fn new(kernel: &'a dyn Kernel, base_diagonal: &[f64], normalise: bool) -> Self {
-        let scales = is_normalised(kernel, normalise).then(|| {
+impl Map {
+    fn new(kernel: &Arc<dyn Kernel>, base_diagonal: &[f64], normalise: bool) -> Self {
+        let scales = is_normalised(kernel.as_ref(), normalise).then(|| {
             let mut own = base_diagonal.to_vec();
-            map_base(kernel, &mut own);
+            map_base(kernel.as_ref(), &mut own);
             own.iter().map(|&own| inverse_norm(own)).collect()
         });
         // A value beyond the range is to be found, not to be scaled away.
         let scales = scales.filter(|scales: &Vec<f64>| {
             scales.iter().all(|scale| scale.is_finite()) && scales.iter().any(|&scale| scale != 1.0)
         });
-        Self { kernel, scales }
+        Self {
+            kernel: Arc::clone(kernel),
+            scales,
+        }
+    }
+
+    pub(super) fn kernel(&self) -> &dyn Kernel {
+        self.kernel.as_ref()
+    }
+
+    pub(super) fn is_scaled(&self) -> bool {
+        self.scales.is_some()
+    }
+
+    /// The same for some of the samples.
+    pub(super) fn subset(&self, chosen: &[usize]) -> Self {
+        let of = |scales: &Vec<f64>| chosen.iter().map(|&i| scales[i]).collect();
+        Self {
+            kernel: Arc::clone(&self.kernel),
+            scales: self.scales.as_ref().map(of),
+        }
+    }
+
+    /// Values of row i in these columns, mapped already, normalised as by [`Map::apply`].
+    pub(super) fn scale(&self, row: &mut [f64], i: usize, columns: impl Iterator<Item = usize>) {
+        let Some(scales) = &self.scales else {
+            return;
+        };
+        for (value, j) in row.iter_mut().zip(columns) {
+            *value *= scales[i] * scales[j];
+            if j == i {
+                *value = own_value(scales[i]);
+            }
+        }
     }
 
     /// Whole rows of a matrix from row `first` on. Says whether all values are finite.
     ///
     /// K_ij ← K_ij / √(K_ii K_jj). A sample of zero norm stays the zero vector: its row and column are 0, and so is its diagonal.
     fn apply(&self, rows: &mut [f64], first: usize) -> bool {
-        map_base(self.kernel, rows);
+        map_base(self.kernel(), rows);
         if let Some(scales) = &self.scales {
             for (i, row) in (first..).zip(rows.chunks_exact_mut(scales.len())) {
                 for (value, scale) in row.iter_mut().zip(scales) {
                     *value *= scales[i] * scale;
                 }
-                row[i] = if scales[i] > 0.0 { 1.0 } else { 0.0 };
+                row[i] = own_value(scales[i]);
             }
         }
         crate::vector::all_finite(rows)
     }
+}
+
+/// k(x,x) once normalised, exactly.
+fn own_value(scale: f64) -> f64 {
+    if scale > 0.0 { 1.0 } else { 0.0 }
 }
 
 /// Base values → kernel values; those of [`Base::Own`] and [`Base::Given`] are kernel values already.
@@ -473,12 +634,15 @@ mod tests {
         Samples::new(values, n, d).unwrap()
     }
 
-    fn grams(samples: &Samples, normalise: bool, threads: usize) -> Grams {
+    fn grams(samples: &Samples, normalise: bool, storage: Storage, threads: usize) -> Grams {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
             .unwrap();
-        let built = || build(samples, 0, &kernels(), normalise, Definiteness::Assume);
+        let built = || {
+            let all = kernels();
+            build(samples, 0, &all, normalise, Definiteness::Assume, storage)
+        };
         pool.install(built).unwrap().0
     }
 
@@ -508,7 +672,7 @@ mod tests {
         for (n, d) in [(1, 1), (2, 3), (40, 8), (65, 9), (150, 40)] {
             let samples = samples(n, d);
             for normalise in [false, true] {
-                let grams = grams(&samples, normalise, 2);
+                let grams = grams(&samples, normalise, Storage::Kept, 2);
                 for (m, view) in kernels().iter().enumerate() {
                     let pair = |i, j| direct(view, samples.rows().row(i), samples.rows().row(j));
                     for i in 0..n {
@@ -535,7 +699,8 @@ mod tests {
     fn exactly_symmetric_with_an_exact_diagonal_for_any_number_of_threads() {
         for (n, d) in [(33, 2), (150, 40), (331, 12)] {
             let samples = samples(n, d);
-            let (one, five) = (grams(&samples, true, 1), grams(&samples, true, 5));
+            let of = |threads| grams(&samples, true, Storage::Kept, threads);
+            let (one, five) = (of(1), of(5));
             for m in 0..kernels().len() {
                 for i in 0..n {
                     for j in 0..n {
@@ -561,10 +726,84 @@ mod tests {
             .iter()
             .flat_map(|spec| parse_kernels(spec).unwrap())
             .collect();
-        for normalise in [false, true] {
-            let built = build(&samples, 0, &kernels, normalise, Definiteness::Assume);
+        for (normalise, storage) in [
+            (false, Storage::Kept),
+            (true, Storage::Kept),
+            (false, Storage::OnDemand),
+            (true, Storage::OnDemand),
+        ] {
+            let built = build(
+                &samples,
+                0,
+                &kernels,
+                normalise,
+                Definiteness::Assume,
+                storage,
+            );
             let message = built.unwrap_err().to_string();
             assert!(message.contains(&kernels[1].name), "{message}");
         }
+    }
+
+    #[test]
+    fn values_made_on_demand_have_the_bits_of_those_kept() {
+        for (n, d) in [(1, 1), (2, 3), (40, 8), (150, 40)] {
+            let samples = samples(n, d);
+            let chosen: Vec<usize> = (0..n).rev().step_by(2).collect();
+            let all: Vec<usize> = (0..kernels().len()).rev().collect();
+            for normalise in [false, true] {
+                let of = |storage| grams(&samples, normalise, storage, 2);
+                let (kept, made) = (of(Storage::Kept), of(Storage::OnDemand));
+                assert!(made.are_made() && !kept.are_made());
+                let part = |grams: &Grams| grams.part(&all, Some(&chosen));
+                let pairs = [
+                    (kept.clone(), made.clone()),
+                    (part(&kept), part(&made)),
+                    (kept.clone().into_single(), made.clone().into_single()),
+                    (part(&kept.into_single()), part(&made.into_single())),
+                ];
+                for (number, (kept, made)) in pairs.iter().enumerate() {
+                    for m in 0..all.len() {
+                        for i in 0..made.samples {
+                            let Values::Made(row) = made.row(m, i) else {
+                                // A base of its own: kept in any case.
+                                continue;
+                            };
+                            for j in 0..made.samples {
+                                let (a, b) = (value(kept, m, i, j), value(made, m, i, j));
+                                assert_eq!(a.to_bits(), b.to_bits(), "{number} {m} {i} {j}");
+                                assert_eq!(a.to_bits(), row[j].to_bits(), "{number} {m} {i} {j}");
+                            }
+                        }
+                        assert_eq!(kept.diagonal(m), made.diagonal(m));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_base_for_all_kernels_on_the_same_columns() {
+        let samples = samples(20, 3);
+        let size = |storage| Size::new(&samples, &kernels(), true, false, storage).unwrap();
+        let square = 8 * 20 * 20;
+        assert_eq!(size(Storage::Kept).kept(), 11 * square);
+        // ‖x − z‖² of all columns and of f1, x'z, ‖x − z‖₁; chi2 and intersection are kept.
+        assert_eq!(size(Storage::OnDemand).kept(), 6 * square);
+        let single = Size::new(&samples, &kernels(), true, true, Storage::Kept).unwrap();
+        assert_eq!(single.kept(), 11 * square / 2);
+        assert_eq!(single.passing(), 11 * square);
+        assert_eq!(single.part(10), 11 * square / 8);
+        let made = grams(&samples, true, Storage::OnDemand, 1);
+        let bases: std::collections::BTreeSet<usize> = made
+            .part(&(0..11).collect::<Vec<_>>(), Some(&[0, 3, 4]))
+            .matrices
+            .iter()
+            .filter_map(|matrix| match matrix {
+                Matrix::Mapped(mapped) => Some(mapped.base_address()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(bases.len(), 4);
     }
 }

@@ -168,7 +168,7 @@ fn own_values(kernel: &dyn Kernel, x: &Packed) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::data::Samples;
-    use crate::gram::{Definiteness, build};
+    use crate::gram::{Definiteness, Storage, build};
     use crate::kernel::parse_kernels;
 
     #[test]
@@ -191,8 +191,15 @@ mod tests {
             let samples = Samples::new(values, n, d).unwrap();
             let rows = samples.rows();
             for normalise in [false, true] {
-                let (grams, _) =
-                    build(&samples, 0, &kernels, normalise, Definiteness::Assume).unwrap();
+                let (grams, _) = build(
+                    &samples,
+                    0,
+                    &kernels,
+                    normalise,
+                    Definiteness::Assume,
+                    Storage::Kept,
+                )
+                .unwrap();
                 let cross =
                     CrossKernels::new(&kernels, &wanted, samples.columns(), rows, normalise)
                         .unwrap();

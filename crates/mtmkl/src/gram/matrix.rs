@@ -1,7 +1,9 @@
-//! Where the values of a Gram matrix are kept.
+//! Where the values of a Gram matrix come from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::mapped::Mapped;
 use super::memory::Part;
 
 /// The values of a Gram matrix, row by row.
@@ -13,13 +15,16 @@ pub(crate) enum Matrix {
     Given(Arc<[f64]>),
     /// Rounded to single precision: half the memory, and half the time where memory is the limit.
     Single(Vec<f32>),
+    /// Not kept: made on demand.
+    Mapped(Mapped),
 }
 
 /// A part of a matrix in the precision it is kept in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Values<'a> {
     Double(&'a [f64]),
     Single(&'a [f32]),
+    Made(Vec<f64>),
 }
 
 impl Matrix {
@@ -29,6 +34,7 @@ impl Matrix {
             Self::Built(values) => Values::Double(&values[from..to]),
             Self::Given(values) => Values::Double(&values[from..to]),
             Self::Single(values) => Values::Single(&values[from..to]),
+            Self::Mapped(mapped) => Values::Made(mapped.values(from, to)),
         }
     }
 
@@ -38,6 +44,7 @@ impl Matrix {
             Self::Built(values) => values[at],
             Self::Given(values) => values[at],
             Self::Single(values) => values[at].into(),
+            Self::Mapped(mapped) => mapped.value(at),
         }
     }
 
@@ -51,20 +58,22 @@ impl Matrix {
             Self::Built(values) => round(&values),
             Self::Given(values) => round(&values),
             single @ Self::Single(_) => single,
+            Self::Mapped(mapped) => Self::Mapped(mapped.into_single()),
         }
     }
 
-    /// The rows and columns of `chosen`, of n.
-    pub(super) fn subset(&self, n: usize, chosen: &[usize]) -> Self {
+    /// The rows and columns of `chosen`, of n. `bases` holds the bases of `chosen` by the addresses of those of all samples.
+    pub(super) fn subset(&self, n: usize, chosen: &[usize], bases: &BTreeMap<usize, Part>) -> Self {
         match self {
             Self::Built(values) => Self::Built(subset(values, n, chosen).into()),
             Self::Given(values) => Self::Built(subset(values, n, chosen).into()),
             Self::Single(values) => Self::Single(subset(values, n, chosen)),
+            Self::Mapped(mapped) => Self::Mapped(mapped.subset(chosen, bases)),
         }
     }
 }
 
-fn subset<T: Copy>(values: &[T], n: usize, chosen: &[usize]) -> Vec<T> {
+pub(super) fn subset<T: Copy>(values: &[T], n: usize, chosen: &[usize]) -> Vec<T> {
     let mut out = Vec::with_capacity(chosen.len() * chosen.len());
     for &i in chosen {
         let row = &values[i * n..(i + 1) * n];

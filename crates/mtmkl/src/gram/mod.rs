@@ -2,15 +2,18 @@
 
 mod build;
 mod cross;
+mod mapped;
 mod matrix;
 mod memory;
 mod pairs;
 mod rows;
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
-pub use build::Definiteness;
-pub(crate) use build::{build, memory_needed};
+pub use build::{Definiteness, Storage};
+pub(crate) use build::{Size, build};
 pub(crate) use cross::{CrossKernels, CrossPiece};
 use matrix::{Matrix, Values};
 pub(crate) use rows::CombinedRows;
@@ -54,10 +57,19 @@ impl Grams {
 
     /// Some of the kernels, on all samples or on some of them, copied so that their rows lie together.
     pub(crate) fn part(&self, kernels: &[usize], chosen: Option<&[usize]>) -> Self {
+        // Kernels that are made from one base stay so.
+        let mut bases = BTreeMap::new();
+        for &kernel in kernels {
+            if let (Matrix::Mapped(mapped), Some(chosen)) = (&self.matrices[kernel], chosen) {
+                bases
+                    .entry(mapped.base_address())
+                    .or_insert_with(|| mapped.base_of(chosen));
+            }
+        }
         let matrices: Vec<Matrix> = kernels
             .par_iter()
             .map(|&kernel| match chosen {
-                Some(chosen) => self.matrices[kernel].subset(self.samples, chosen),
+                Some(chosen) => self.matrices[kernel].subset(self.samples, chosen, &bases),
                 None => self.matrices[kernel].clone(),
             })
             .collect();
@@ -78,29 +90,16 @@ impl Grams {
         self.matrices[kernel].values(i * self.samples, (i + 1) * self.samples)
     }
 
+    /// Whether some of the matrices are made on demand.
+    pub(crate) fn are_made(&self) -> bool {
+        self.matrices
+            .iter()
+            .any(|matrix| matches!(matrix, Matrix::Mapped(_)))
+    }
+
     /// The diagonal of K_m.
     pub(crate) fn diagonal(&self, kernel: usize) -> &[f64] {
         &self.diagonals[kernel]
-    }
-}
-
-/// Rows with their weights, by the precision they are kept in.
-#[derive(Default)]
-struct WeightedRows<'a> {
-    double: Vec<(f64, &'a [f64])>,
-    single: Vec<(f64, &'a [f32])>,
-}
-
-impl<'a> FromIterator<(f64, Values<'a>)> for WeightedRows<'a> {
-    fn from_iter<I: IntoIterator<Item = (f64, Values<'a>)>>(rows: I) -> Self {
-        let mut all = Self::default();
-        for (weight, row) in rows {
-            match row {
-                Values::Double(row) => all.double.push((weight, row)),
-                Values::Single(row) => all.single.push((weight, row)),
-            }
-        }
-        all
     }
 }
 
@@ -127,7 +126,7 @@ impl TaskGrams<'_> {
         let rows = rows
             .iter()
             .map(|&(i, a)| (a, self.grams.row(kernel, self.position(i))));
-        self.add(&rows.collect(), out);
+        self.add(rows, out);
     }
 
     /// out ← out + Σ_(m, a) a · (row i of K_m).
@@ -136,24 +135,24 @@ impl TaskGrams<'_> {
         let rows = weights
             .iter()
             .map(|&(kernel, a)| (a, self.grams.row(kernel, at)));
-        self.add(&rows.collect(), out);
+        self.add(rows, out);
     }
 
-    fn add(&self, rows: &WeightedRows<'_>, out: &mut [f64]) {
-        match self.view {
-            None => {
-                vector::add_rows(&rows.double, out);
-                vector::add_rows(&rows.single, out);
-            }
-            Some(view) => {
-                for &(a, row) in &rows.double {
-                    add_chosen(a, row, view.iter().copied(), out);
-                }
-                for &(a, row) in &rows.single {
-                    add_chosen(a, row, view.iter().copied(), out);
-                }
+    /// out ← out + Σ a · row. Rows that are kept are added several at a time.
+    fn add<'r>(&self, rows: impl Iterator<Item = (f64, Values<'r>)>, out: &mut [f64]) {
+        let (mut double, mut single) = (Vec::new(), Vec::new());
+        for (a, row) in rows {
+            match (row, self.view) {
+                (Values::Double(row), None) => double.push((a, row)),
+                (Values::Single(row), None) => single.push((a, row)),
+                (Values::Made(row), None) => vector::axpy(a, &row, out),
+                (Values::Double(row), Some(view)) => add_chosen(a, row, view, out),
+                (Values::Single(row), Some(view)) => add_chosen(a, row, view, out),
+                (Values::Made(row), Some(view)) => add_chosen(a, &row, view, out),
             }
         }
+        vector::add_rows(&double, out);
+        vector::add_rows(&single, out);
     }
 
     /// Σ_(m, a) a · K_m(i, i..): neighbours are read faster than they are picked. `None` where the task's samples are no neighbours.
@@ -169,7 +168,7 @@ impl TaskGrams<'_> {
             )
         });
         let mut tail = vec![0.0; n - i];
-        self.add(&rows.collect(), &mut tail);
+        self.add(rows, &mut tail);
         Some(tail)
     }
 
@@ -183,11 +182,12 @@ impl TaskGrams<'_> {
     ) {
         out.fill(0.0);
         let at = self.position(i);
-        let chosen = columns.iter().map(|&j| self.position(j));
+        let chosen: Vec<usize> = columns.iter().map(|&j| self.position(j)).collect();
         for &(kernel, a) in weights {
             match self.grams.row(kernel, at) {
-                Values::Double(row) => add_chosen(a, row, chosen.clone(), out),
-                Values::Single(row) => add_chosen(a, row, chosen.clone(), out),
+                Values::Double(row) => add_chosen(a, row, &chosen, out),
+                Values::Single(row) => add_chosen(a, row, &chosen, out),
+                Values::Made(row) => add_chosen(a, &row, &chosen, out),
             }
         }
     }
@@ -199,13 +199,8 @@ impl TaskGrams<'_> {
 }
 
 /// out ← out + a · (chosen entries of the row).
-fn add_chosen<T: Copy + Into<f64>>(
-    a: f64,
-    row: &[T],
-    chosen: impl Iterator<Item = usize>,
-    out: &mut [f64],
-) {
-    for (value, j) in out.iter_mut().zip(chosen) {
+fn add_chosen<T: Copy + Into<f64>>(a: f64, row: &[T], chosen: &[usize], out: &mut [f64]) {
+    for (value, &j) in out.iter_mut().zip(chosen) {
         *value += a * row[j].into();
     }
 }

@@ -1,6 +1,6 @@
 //! The quadratic model of J, minimised over Ψ: the second-order step before the line search.
 //!
-//! min over x of  −⟨s, δ⟩ + ½ Σ_t ‖F_t δᵗ‖²,  δ = θ(x) − θ_k,  with θᵗ(x) the sum of the terms' variables, x ≥ 0 and one norm, sum
+//! min over x of  −⟨s, δ⟩ + ½ Σ_t (‖F_t δᵗ‖² + Σ_m b_tm δ_tm²),  δ = θ(x) − θ_k,  with θᵗ(x) the sum of the terms' variables, x ≥ 0 and one norm, sum
 //! or ball constraint per term. A primal–dual interior point method (Mehrotra's predictor and corrector) with a slack v for each
 //! norm: N(x) + v = radius. It needs no conic lift: on x > 0 the mixed norm is smooth, and its curvature is a diagonal plus a
 //! few rank-one pieces, so a Newton step costs one small factorisation per task (see [`super::system`]).
@@ -19,6 +19,8 @@ pub(super) struct Model<'a> {
     pub(super) theta: &'a Grid,
     pub(super) sensitivities: &'a Grid,
     pub(super) curvature: &'a [Curvature],
+    /// b ≥ 0, further curvature on the diagonal.
+    pub(super) bends: Option<&'a Grid>,
     pub(super) sharing: &'a Sharing,
 }
 
@@ -53,6 +55,10 @@ impl Model<'_> {
                     .chunks_exact(delta.len())
                     .map(|row| dot(row, &delta).powi(2))
                     .sum::<f64>();
+            if let Some(bends) = self.bends {
+                let squares = bends.row(task).iter().zip(&delta);
+                value += 0.5 * squares.map(|(bend, d)| bend * d * d).sum::<f64>();
+            }
         }
         value
     }
@@ -74,6 +80,11 @@ impl Model<'_> {
             let out = descent.row_mut(task);
             for row in self.curvature[task].factor.chunks_exact(delta.len()) {
                 crate::linalg::axpy(-dot(row, &delta), row, out);
+            }
+            if let Some(bends) = self.bends {
+                for (out, (bend, d)) in out.iter_mut().zip(bends.row(task).iter().zip(&delta)) {
+                    *out -= bend * d;
+                }
             }
         }
         descent
@@ -201,6 +212,7 @@ impl Model<'_> {
             &couplings,
             &common,
             self.curvature,
+            self.bends,
             self.theta.kernels(),
         )
     }

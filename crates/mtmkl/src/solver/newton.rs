@@ -1,10 +1,8 @@
 //! The second-order solver.
 
-use std::borrow::Cow;
-
 use super::model::Model;
 use super::{Certificate, Epf, Solution, Solver, inner_accuracy};
-use crate::engine::{Curvature, Engine, Request};
+use crate::engine::{Engine, Request};
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::run::{Run, Status};
@@ -78,11 +76,13 @@ impl Solver for Newton {
             let mut aim = None;
             loop {
                 let (minimum, slope) = aim.get_or_insert_with(|| {
-                    let curvature = damped(curvature, &current.sensitivities, &theta, damping);
+                    let bends = (damping > 0.0)
+                        .then(|| damping_bends(&current.sensitivities, &theta, damping));
                     let model = Model {
                         theta: &theta,
                         sensitivities: &current.sensitivities,
-                        curvature: &curvature,
+                        curvature,
+                        bends: bends.as_ref(),
                         sharing,
                     };
                     let accuracy = MODEL_ACCURACY * gap;
@@ -145,34 +145,16 @@ impl Solver for Newton {
     }
 }
 
-/// H + damping · diag(2|s_m| / θ_m): between Newton's model and the classical upper bound of J, Σ_m θ_k² s_m / θ_m, whose curvature the
-/// diagonal is. Where most dual variables sit at their bounds H vanishes, though J bends as soon as they come off.
-fn damped<'a>(
-    curvature: &'a [Curvature],
-    sensitivities: &Grid,
-    theta: &Grid,
-    damping: f64,
-) -> Cow<'a, [Curvature]> {
-    if damping == 0.0 {
-        return Cow::Borrowed(curvature);
-    }
-    let kernels = theta.kernels();
+/// damping · 2|s_m| / θ_m, to be added to the diagonal of H: between Newton's model and the classical upper bound of J,
+/// Σ_m θ_k² s_m / θ_m, whose curvature the diagonal is. Where most dual variables sit at their bounds H vanishes, though J bends as
+/// soon as they come off.
+fn damping_bends(sensitivities: &Grid, theta: &Grid, damping: f64) -> Grid {
     // Of all tasks: one without any weight must be able to get some.
     let largest = theta.values().iter().fold(0.0_f64, |a, &b| a.max(b));
-    let damped = curvature.iter().enumerate().map(|(task, own)| {
-        let mut factor = own.factor.clone();
-        for kernel in 0..kernels {
-            // A weight at zero must be able to leave it.
-            let weight = theta[(task, kernel)] + 1e-2 * largest + 1e-12;
-            let bend = damping * 2.0 * sensitivities[(task, kernel)].abs() / weight;
-            let mut row = vec![0.0; kernels];
-            row[kernel] = bend.sqrt();
-            factor.extend_from_slice(&row);
-        }
-        Curvature {
-            rank: own.rank + kernels,
-            factor,
-        }
+    let bends = sensitivities.values().iter().zip(theta.values());
+    let bends = bends.map(|(s, weight)| {
+        // A weight at zero must be able to leave it.
+        damping * 2.0 * s.abs() / (weight + 1e-2 * largest + 1e-12)
     });
-    Cow::Owned(damped.collect())
+    Grid::from_values(theta.rows(), theta.kernels(), bends.collect())
 }

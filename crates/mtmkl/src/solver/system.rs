@@ -3,7 +3,7 @@
 //! Variables come in rows of M: one row per task-specific term and task, one per common term. The matrix is
 //!
 //! - a diagonal, and for each row a few rank-one pieces (a norm's curvature) or sums held at zero;
-//! - F_t'F_t on θᵗ = (sum of all rows that reach task t);
+//! - W_t = F_t'F_t + diag(b_t) on θᵗ = (sum of all rows that reach task t);
 //! - for a mixed norm, one rank-one piece over all its rows.
 //!
 //! Tasks are eliminated one by one (M × M or rank × rank, whichever is smaller), what they leave on the common rows is added
@@ -29,13 +29,13 @@ pub(super) struct RowMatrix {
 
 /// Several rows that reach the same θ (one vector of M), with a curvature W on their sum.
 #[derive(Debug)]
-struct Bundle {
+struct Bundle<'a> {
     /// (term, row) of each member.
     members: Vec<(usize, usize)>,
     diagonals: Vec<Vec<f64>>,
     /// S = Σ_members 1/diagonal.
     inverse_sum: Vec<f64>,
-    solver: SumSolver,
+    solver: SumSolver<'a>,
     /// Extras: which member, the vector, and B₀⁻¹ of it.
     extras: Vec<(usize, Extra)>,
     solved: Vec<Vec<Vec<f64>>>,
@@ -43,33 +43,91 @@ struct Bundle {
     small: Vec<f64>,
 }
 
+/// W = F'F + diag(b), one task's curvature.
+#[derive(Debug, Clone, Copy)]
+struct Bend<'a> {
+    /// F, row by row.
+    rows: &'a [f64],
+    diagonal: Option<&'a [f64]>,
+}
+
+impl Bend<'_> {
+    /// W v
+    fn image(&self, v: &[f64]) -> Vec<f64> {
+        let mut image = vec![0.0; v.len()];
+        for row in self.rows.chunks_exact(v.len()) {
+            axpy(dot(row, v), row, &mut image);
+        }
+        self.add_diagonal(v, &mut image);
+        image
+    }
+
+    /// out ← out + b v
+    fn add_diagonal(&self, v: &[f64], out: &mut [f64]) {
+        if let Some(diagonal) = self.diagonal {
+            for (out, (bend, v)) in out.iter_mut().zip(diagonal.iter().zip(v)) {
+                *out += bend * v;
+            }
+        }
+    }
+
+    /// out ← out + W, M × M.
+    fn add_to(&self, m: usize, out: &mut [f64]) {
+        if !self.rows.is_empty() {
+            linalg::add_gram(self.rows, m, out);
+        }
+        if let Some(diagonal) = self.diagonal {
+            for (i, bend) in diagonal.iter().enumerate() {
+                out[i * m + i] += bend;
+            }
+        }
+    }
+
+    /// 1/(1 + b S): what the diagonal leaves of each direction.
+    fn shares(&self, inverse_sum: &[f64]) -> Vec<f64> {
+        match self.diagonal {
+            None => vec![1.0; inverse_sum.len()],
+            Some(diagonal) => {
+                let pairs = diagonal.iter().zip(inverse_sum);
+                pairs.map(|(bend, s)| (1.0 + bend * s).recip()).collect()
+            }
+        }
+    }
+}
+
 /// Solves (S⁻¹ + W) σ = r.
 #[derive(Debug)]
-enum SumSolver {
+enum SumSolver<'a> {
     /// By the M × M matrix itself.
     Dense {
         factor: Cholesky,
         curvature: Vec<f64>,
     },
-    /// By I + F S F' of the size of the rank: for many more kernels than free directions.
-    LowRank { factor: Cholesky, rows: Vec<f64> },
+    /// By I + F S̃ F' of the size of the rank, S̃ = 1/(1/S + b): for many more kernels than free directions.
+    LowRank {
+        factor: Cholesky,
+        bend: Bend<'a>,
+        inverse: Vec<f64>,
+    },
 }
 
-impl SumSolver {
-    fn new(inverse_sum: &[f64], rows: &[f64], extra: Option<&[f64]>) -> Option<Self> {
+impl<'a> SumSolver<'a> {
+    fn new(inverse_sum: &[f64], bend: Bend<'a>, extra: Option<&[f64]>) -> Option<Self> {
         let m = inverse_sum.len();
-        let rank = rows.len() / m;
+        let rank = bend.rows.len() / m;
         if extra.is_none() && m > 2 * rank + 64 {
-            let factor = low_rank_factor(inverse_sum, rows)?;
+            let mut inverse = bend.shares(inverse_sum);
+            for (value, s) in inverse.iter_mut().zip(inverse_sum) {
+                *value *= s;
+            }
             return Some(Self::LowRank {
-                factor,
-                rows: rows.to_vec(),
+                factor: low_rank_factor(&inverse, bend.rows)?,
+                bend,
+                inverse,
             });
         }
         let mut curvature = extra.map_or_else(|| vec![0.0; m * m], <[f64]>::to_vec);
-        if rank > 0 {
-            linalg::add_gram(rows, m, &mut curvature);
-        }
+        bend.add_to(m, &mut curvature);
         let mut matrix = curvature.clone();
         for i in 0..m {
             matrix[i * m + i] += inverse_sum[i].recip();
@@ -80,8 +138,8 @@ impl SumSolver {
     }
 
     /// (σ, Wσ)
-    fn solve(&self, inverse_sum: &[f64], right: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let m = inverse_sum.len();
+    fn solve(&self, right: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let m = right.len();
         match self {
             Self::Dense { factor, curvature } => {
                 let mut sigma = right.to_vec();
@@ -92,18 +150,22 @@ impl SumSolver {
                     .collect();
                 (sigma, image)
             }
-            Self::LowRank { factor, rows } => {
-                let scaled: Vec<f64> = right.iter().zip(inverse_sum).map(|(r, s)| r * s).collect();
-                let mut inner: Vec<f64> =
-                    rows.chunks_exact(m).map(|row| dot(row, &scaled)).collect();
+            Self::LowRank {
+                factor,
+                bend,
+                inverse,
+            } => {
+                let scaled: Vec<f64> = right.iter().zip(inverse).map(|(r, s)| r * s).collect();
+                // Fσ
+                let rows = || bend.rows.chunks_exact(m);
+                let mut inner: Vec<f64> = rows().map(|row| dot(row, &scaled)).collect();
                 factor.solve(&mut inner, 1);
                 let mut image = vec![0.0; m];
-                for (weight, row) in inner.iter().zip(rows.chunks_exact(m)) {
+                for (weight, row) in inner.iter().zip(rows()) {
                     axpy(*weight, row, &mut image);
                 }
-                let sigma = (0..m)
-                    .map(|i| scaled[i] - inverse_sum[i] * image[i])
-                    .collect();
+                let sigma: Vec<f64> = (0..m).map(|i| scaled[i] - inverse[i] * image[i]).collect();
+                bend.add_diagonal(&sigma, &mut image);
                 (sigma, image)
             }
         }
@@ -114,25 +176,19 @@ impl SumSolver {
 fn low_rank_factor(inverse_sum: &[f64], rows: &[f64]) -> Option<Cholesky> {
     let m = inverse_sum.len();
     let rank = rows.len() / m;
-    let scaled: Vec<f64> = rows
-        .chunks_exact(m)
-        .flat_map(|row| row.iter().zip(inverse_sum).map(|(value, s)| value * s))
-        .collect();
     let mut matrix = vec![0.0; rank * rank];
-    if rank > 0 {
-        linalg::products(&scaled, rows, m, &mut matrix);
-    }
+    linalg::add_scaled_gram(rows, inverse_sum, &mut matrix);
     for i in 0..rank {
         matrix[i * rank + i] += 1.0;
     }
     Cholesky::new(&matrix, rank)
 }
 
-impl Bundle {
+impl<'a> Bundle<'a> {
     fn new(
         members: Vec<(usize, usize)>,
         matrices: &[Vec<RowMatrix>],
-        rows: &[f64],
+        bend: Bend<'a>,
         extra: Option<&[f64]>,
     ) -> Option<Self> {
         let diagonals: Vec<Vec<f64>> = members
@@ -145,7 +201,7 @@ impl Bundle {
                 *sum += value.recip();
             }
         }
-        let solver = SumSolver::new(&inverse_sum, rows, extra)?;
+        let solver = SumSolver::new(&inverse_sum, bend, extra)?;
         let extras: Vec<(usize, Extra)> = members
             .iter()
             .enumerate()
@@ -202,7 +258,7 @@ impl Bundle {
         for (value, s) in weighted.iter_mut().zip(&self.inverse_sum) {
             *value /= s;
         }
-        let (sigma, image) = self.solver.solve(&self.inverse_sum, &weighted);
+        let (sigma, image) = self.solver.solve(&weighted);
         if self.members.len() == 1 {
             return vec![sigma];
         }
@@ -260,11 +316,20 @@ impl Bundle {
     }
 
     /// Adds to `out` the curvature that a vector added to θᵗ from outside still feels once this bundle has answered to it:
-    /// F'QF with Q = I − F̂ B⁻¹ F̂'.
-    fn add_schur(&self, rows: &[f64], out: &mut [f64]) -> Option<()> {
+    /// W − Ŵ'B⁻¹Ŵ; without extras b/(1 + bS) on the diagonal and F̃'(I + F S̃ F')⁻¹F̃ with F̃ = F/(1 + bS), S̃ = S/(1 + bS).
+    fn add_schur(&self, bend: Bend<'_>, out: &mut [f64]) -> Option<()> {
         let m = self.inverse_sum.len();
-        let factor = low_rank_factor(&self.inverse_sum, rows)?;
-        let mut half = rows.to_vec();
+        let shares = bend.shares(&self.inverse_sum);
+        if let Some(diagonal) = bend.diagonal {
+            for (i, (bend, share)) in diagonal.iter().zip(&shares).enumerate() {
+                out[i * m + i] += bend * share;
+            }
+        }
+        let times =
+            |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a * b).collect() };
+        let factor = low_rank_factor(&times(&shares, &self.inverse_sum), bend.rows)?;
+        let rows = bend.rows.chunks_exact(m);
+        let mut half: Vec<f64> = rows.flat_map(|row| times(row, &shares)).collect();
         factor.solve_lower(&mut half, m);
         linalg::add_gram(&half, m, out);
         let count = self.extras.len();
@@ -280,11 +345,7 @@ impl Bundle {
                 for part in solution {
                     axpy(1.0, part, &mut sum);
                 }
-                let mut image = vec![0.0; m];
-                for row in rows.chunks_exact(m) {
-                    axpy(dot(row, &sum), row, &mut image);
-                }
-                image
+                bend.image(&sum)
             })
             .collect();
         for j in 0..count {
@@ -310,9 +371,9 @@ impl Bundle {
 /// The factored matrix.
 #[derive(Debug)]
 pub(super) struct System<'a> {
-    common: Option<Bundle>,
-    tasks: Vec<Option<Bundle>>,
-    curvature: &'a [Curvature],
+    common: Option<Bundle<'a>>,
+    tasks: Vec<Option<Bundle<'a>>>,
+    bends: Vec<Bend<'a>>,
     shapes: Vec<usize>,
     kernels: usize,
     couplings: Vec<(usize, Extra)>,
@@ -328,8 +389,17 @@ impl<'a> System<'a> {
         couplings: &[Option<Extra>],
         is_common: &[bool],
         curvature: &'a [Curvature],
+        diagonals: Option<&'a Grid>,
         kernels: usize,
     ) -> Option<Self> {
+        let bends: Vec<Bend<'_>> = curvature
+            .iter()
+            .enumerate()
+            .map(|(task, curvature)| Bend {
+                rows: &curvature.factor,
+                diagonal: diagonals.map(|diagonals| diagonals.row(task)),
+            })
+            .collect();
         let tasks = curvature.len();
         // With one task, its own rows and the common ones are the same thing.
         let shared = |term: usize| is_common[term] && tasks > 1;
@@ -345,22 +415,22 @@ impl<'a> System<'a> {
                 0
             }
         ];
-        for (task, curvature) in curvature.iter().enumerate() {
+        for (task, &bend) in bends.iter().enumerate() {
             let members: Vec<(usize, usize)> = terms
                 .iter()
                 .filter(|&&term| !shared(term))
                 .map(|&term| (term, if is_common[term] { 0 } else { task }))
                 .collect();
             if members.is_empty() {
-                if !schur.is_empty() && curvature.rank > 0 {
-                    linalg::add_gram(&curvature.factor, kernels, &mut schur);
+                if !schur.is_empty() {
+                    bend.add_to(kernels, &mut schur);
                 }
                 bundles.push(None);
                 continue;
             }
-            let bundle = Bundle::new(members, matrices, &curvature.factor, None)?;
-            if !schur.is_empty() && curvature.rank > 0 {
-                bundle.add_schur(&curvature.factor, &mut schur)?;
+            let bundle = Bundle::new(members, matrices, bend, None)?;
+            if !schur.is_empty() {
+                bundle.add_schur(bend, &mut schur)?;
             }
             bundles.push(Some(bundle));
         }
@@ -372,12 +442,16 @@ impl<'a> System<'a> {
         let common = if members.is_empty() {
             None
         } else {
-            Some(Bundle::new(members, matrices, &[], Some(&schur))?)
+            let none = Bend {
+                rows: &[],
+                diagonal: None,
+            };
+            Some(Bundle::new(members, matrices, none, Some(&schur))?)
         };
         let mut system = Self {
             common,
             tasks: bundles,
-            curvature,
+            bends,
             shapes: matrices.iter().map(Vec::len).collect(),
             kernels,
             couplings: couplings
@@ -440,7 +514,7 @@ impl<'a> System<'a> {
     }
 
     fn no_multipliers(&self) -> Multipliers {
-        let count = |bundle: &Option<Bundle>| {
+        let count = |bundle: &Option<Bundle<'_>>| {
             vec![0.0; bundle.as_ref().map_or(0, |bundle| bundle.extras.len())]
         };
         Multipliers {
@@ -500,7 +574,7 @@ impl<'a> System<'a> {
                     axpy(1.0, x[term].row(row), &mut sum);
                 }
             }
-            let image = self.image(task, &sum);
+            let image = self.bends[task].image(&sum);
             for bundle in [&self.tasks[task], &self.common].into_iter().flatten() {
                 for &(term, row) in &bundle.members {
                     axpy(-1.0, &image, left[term].row_mut(row));
@@ -519,29 +593,20 @@ impl<'a> System<'a> {
         left
     }
 
-    /// F_t'F_t v
-    fn image(&self, task: usize, v: &[f64]) -> Vec<f64> {
-        let mut image = vec![0.0; self.kernels];
-        for row in self.curvature[task].factor.chunks_exact(self.kernels) {
-            axpy(dot(row, v), row, &mut image);
-        }
-        image
-    }
-
     /// All but the couplings.
     fn solve_plain(&self, right: &[Grid], target: &Multipliers) -> Option<Answer> {
         let mut answer = Answer {
             x: self.zeros(),
             multipliers: self.no_multipliers(),
         };
-        let collect = |bundle: &Bundle| -> Vec<Vec<f64>> {
+        let collect = |bundle: &Bundle<'_>| -> Vec<Vec<f64>> {
             bundle
                 .members
                 .iter()
                 .map(|&(term, row)| right[term].row(row).to_vec())
                 .collect()
         };
-        let store = |bundle: &Bundle, solution: Vec<Vec<f64>>, x: &mut [Grid]| {
+        let store = |bundle: &Bundle<'_>, solution: Vec<Vec<f64>>, x: &mut [Grid]| {
             for (&(term, row), part) in bundle.members.iter().zip(solution) {
                 x[term].row_mut(row).copy_from_slice(&part);
             }
@@ -560,7 +625,7 @@ impl<'a> System<'a> {
             for (task, bundle) in self.tasks.iter().enumerate() {
                 let Some(bundle) = bundle else { continue };
                 let (own, _) = bundle.solve(&collect(bundle), &target.tasks[task])?;
-                let image = self.image(task, &total(&own));
+                let image = self.bends[task].image(&total(&own));
                 for row in &mut reduced {
                     axpy(-1.0, &image, row);
                 }
@@ -574,7 +639,7 @@ impl<'a> System<'a> {
             let Some(bundle) = bundle else { continue };
             let mut own = collect(bundle);
             if let Some(shift) = &shift {
-                let image = self.image(task, shift);
+                let image = self.bends[task].image(shift);
                 for row in &mut own {
                     axpy(-1.0, &image, row);
                 }
@@ -632,5 +697,78 @@ impl Multipliers {
             .chain([&self.common, &self.couplings])
             .flatten()
             .fold(0.0, |a, b| f64::max(a, b.abs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn numbers(count: usize, random: &mut Random) -> Vec<f64> {
+        (0..count).map(|_| 0.1 + random.uniform()).collect()
+    }
+
+    /// A diagonal beside F is as good as a row with its root for each kernel in F.
+    #[test]
+    fn a_diagonal_bends_as_further_rows_do() {
+        let mut random = Random::new(17);
+        for (tasks, kernels, rank) in [(1, 4, 3), (1, 90, 2), (3, 5, 2), (2, 80, 3)] {
+            // One term of the tasks' own, coupled over all rows, and one that they share.
+            let row = |random: &mut Random| RowMatrix {
+                diagonal: numbers(kernels, random),
+                extras: vec![Extra {
+                    vector: numbers(kernels, random),
+                    inverse: 0.7,
+                }],
+            };
+            let own: Vec<RowMatrix> = (0..tasks).map(|_| row(&mut random)).collect();
+            let matrices = [own, vec![row(&mut random)]];
+            let coupling = Extra {
+                vector: numbers(tasks * kernels, &mut random),
+                inverse: 0.4,
+            };
+            let couplings = [Some(coupling), None];
+            let bends = Grid::from_values(tasks, kernels, numbers(tasks * kernels, &mut random));
+            let plain: Vec<Curvature> = (0..tasks)
+                .map(|_| Curvature {
+                    rank,
+                    factor: numbers(rank * kernels, &mut random),
+                })
+                .collect();
+            let longer: Vec<Curvature> = plain
+                .iter()
+                .zip(bends.iter_rows())
+                .map(|(own, bends)| {
+                    let mut factor = own.factor.clone();
+                    for (kernel, bend) in bends.iter().enumerate() {
+                        factor.extend(vec![0.0; kernels]);
+                        factor[(rank + kernel) * kernels + kernel] = bend.sqrt();
+                    }
+                    Curvature {
+                        rank: rank + kernels,
+                        factor,
+                    }
+                })
+                .collect();
+            let right = [
+                Grid::from_values(tasks, kernels, numbers(tasks * kernels, &mut random)),
+                Grid::from_values(1, kernels, numbers(kernels, &mut random)),
+            ];
+            let solve = |curvature: &[Curvature], bends: Option<&Grid>| {
+                let common = [false, true];
+                let system =
+                    System::new(&matrices, &couplings, &common, curvature, bends, kernels).unwrap();
+                // Without refinement: that would make up for a wrong factorisation.
+                let none = system.no_multipliers();
+                system.solve_once(&right, &none).unwrap().x
+            };
+            let (short, long) = (solve(&plain, Some(&bends)), solve(&longer, None));
+            for (a, b) in short.iter().zip(&long) {
+                for (a, b) in a.values().iter().zip(b.values()) {
+                    assert!((a - b).abs() <= 1e-9, "{tasks} {kernels}: {a} and {b}");
+                }
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@ use self::results::Results;
 use self::starts::Starts;
 use self::wanted::Wanted;
 use super::Outcome;
-use super::fit::{Fit, check_columns, interruptible, run_of};
+use super::fit::{Fit, check_columns, interruptible, note_storage, run_of};
 use crate::args::{FitArgs, TuneArgs};
 use crate::dataset::Dataset;
 use crate::frame::{Goal, Raw};
@@ -300,6 +300,7 @@ impl Tune {
         let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
         if known < total {
             let prepared = problem.prepare(&run).map_err(located)?;
+            note_storage(&prepared);
             drop(run);
             let done = Mutex::new(&mut done);
             let kept = |cell: usize, fold: usize| {
