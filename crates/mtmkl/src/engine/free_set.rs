@@ -35,14 +35,36 @@ const CHANGED: usize = 12;
 /// Added to the diagonal, relative to it.
 const JITTER: f64 = 1e-12;
 
+/// Where a variable stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Lower,
+    Free,
+    Upper,
+    /// Its bounds are one.
+    Fixed,
+}
+
+fn side(qp: &Qp<'_>, beta: &[f64], v: usize) -> Side {
+    let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
+    if margin == 0.0 {
+        Side::Fixed
+    } else if beta[v] <= qp.lower[v] + margin {
+        Side::Lower
+    } else if beta[v] >= qp.upper[v] - margin {
+        Side::Upper
+    } else {
+        Side::Free
+    }
+}
+
 /// The free variables of β, at most one per sample.
 pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64], samples: usize) -> Vec<usize> {
-    let is_free = |v: usize| {
-        let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
-        beta[v] > qp.lower[v] + margin && beta[v] < qp.upper[v] - margin
-    };
     (0..samples)
-        .filter_map(|sample| (sample..beta.len()).step_by(samples).find(|&v| is_free(v)))
+        .filter_map(|sample| {
+            let mut own = (sample..beta.len()).step_by(samples);
+            own.find(|&v| side(qp, beta, v) == Side::Free)
+        })
         .collect()
 }
 
@@ -50,27 +72,20 @@ pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64], samples: usize) -> Vec<u
 pub(super) fn movable_variables(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> Vec<usize> {
     let n = product.len();
     let offset = qp::offset(qp, beta, product);
-    let mut movable = Vec::new();
-    for sample in 0..n {
+    let movable = |sample: usize| {
         let mut violating = None;
-        let mut free = None;
         for v in (sample..beta.len()).step_by(n) {
-            let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
             let slope = qp.linear[v] - product[sample] - offset;
-            if margin == 0.0 {
-                continue;
-            }
-            if beta[v] <= qp.lower[v] + margin {
-                violating = violating.or((slope > 0.0).then_some(v));
-            } else if beta[v] >= qp.upper[v] - margin {
-                violating = violating.or((slope < 0.0).then_some(v));
-            } else {
-                free = free.or(Some(v));
+            match side(qp, beta, v) {
+                Side::Free => return Some(v),
+                Side::Lower if slope > 0.0 => violating = violating.or(Some(v)),
+                Side::Upper if slope < 0.0 => violating = violating.or(Some(v)),
+                _ => {}
             }
         }
-        movable.extend(free.or(violating));
-    }
-    movable
+        violating
+    };
+    (0..n).filter_map(movable).collect()
 }
 
 impl FreeSet {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::kept::Here;
 use super::task::{Effort, Fitted, State};
 use super::{Engine, Evaluation, LocalMaximum, Request};
 use crate::error::Result;
@@ -191,7 +192,8 @@ impl Engine for LocalEngine {
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
         let effort = self.effort(request);
         let results = self.for_each_task(theta, true, |number, task, state, grams, rows| {
-            state.evaluate(&task.dual, grams, rows, theta.row(number), &effort)
+            let theta = theta.row(number);
+            state.evaluate(&task.dual, Here { grams, rows, theta }, &effort)
         })?;
         let shape = self.shape();
         let mut evaluation = Evaluation {
@@ -233,8 +235,13 @@ impl Engine for LocalEngine {
         let kernels = self.shape().kernels;
         self.for_each_task(theta, true, |number, task, state, grams, rows| {
             let weights = theta.row(number);
+            let here = Here {
+                grams,
+                rows,
+                theta: weights,
+            };
             let mut found = vec![State::maximum(
-                state.evaluate(&task.dual, grams, rows, weights, &effort)?,
+                state.evaluate(&task.dual, here, &effort)?,
                 weights,
             )];
             let starts = if matches!(task.dual.domain, Domain::Box { .. }) {
@@ -248,10 +255,7 @@ impl Engine for LocalEngine {
                     seed ^ (number as u64) << 20 ^ (start as u64) << 40,
                 );
                 let mut other = State::new(&task.dual, grams.count(), kernels, Some(&order));
-                let maximum = State::maximum(
-                    other.evaluate(&task.dual, grams, rows, weights, &effort)?,
-                    weights,
-                );
+                let maximum = State::maximum(other.evaluate(&task.dual, here, &effort)?, weights);
                 let same = |known: &LocalMaximum| {
                     (known.value - maximum.value).abs() <= 1e-7 * maximum.value.abs()
                 };

@@ -1,6 +1,7 @@
 //! One task: its dual variables, kept from pass to pass, and what one evaluation does to them.
 
-use super::free_set::{self, FreeSet};
+use super::free_set;
+use super::kept::{Here, Kept};
 use super::{Curvature, LocalMaximum};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, TaskGrams};
@@ -31,8 +32,8 @@ pub(super) struct State {
     anchor: Vec<f64>,
     /// U, M rows of n.
     images: Vec<f64>,
-    /// The free variables with K_FF factored, and the θ of that K: they serve for θ nearby too.
-    kept: Option<(FreeSet, Vec<f64>)>,
+    /// K_FF, factored at the last θ or one nearby.
+    kept: Option<Kept>,
 }
 
 /// What one evaluation of one task yields.
@@ -61,8 +62,6 @@ pub(super) struct Effort<'a> {
 
 /// A gap that did not fall for this many rounds of direct and small steps will not fall.
 const IDLE_ROUNDS: usize = 30;
-/// A factorisation serves for weights that differ by no more than this share.
-const NEAR: f64 = 0.25;
 
 impl State {
     /// A feasible point that touches as few samples as possible, with an optional order in which to fill them.
@@ -159,31 +158,27 @@ impl State {
     pub(super) fn evaluate(
         &mut self,
         dual: &Dual,
-        grams: TaskGrams<'_>,
-        rows: &CombinedRows<'_>,
-        theta: &[f64],
+        here: Here<'_>,
         effort: &Effort<'_>,
     ) -> Result<TaskEvaluation> {
-        self.refresh(grams);
+        self.refresh(here.grams);
         match &dual.domain {
-            Domain::Free { ridge } => self.evaluate_free(dual, ridge, grams, rows, theta, effort),
+            Domain::Free { ridge } => self.evaluate_free(dual, ridge, here, effort),
             Domain::Box { lower, upper, .. } => {
-                Ok(self.evaluate_box(dual, lower, upper, grams, rows, theta, effort))
+                Ok(self.evaluate_box(dual, lower, upper, here, effort))
             }
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn evaluate_box(
         &mut self,
         dual: &Dual,
         lower: &[f64],
         upper: &[f64],
-        grams: TaskGrams<'_>,
-        rows: &CombinedRows<'_>,
-        theta: &[f64],
+        here: Here<'_>,
         effort: &Effort<'_>,
     ) -> TaskEvaluation {
+        let Here { grams, rows, theta } = here;
         let linear = linear_term(dual, rows);
         let qp = Qp {
             linear: &linear,
@@ -208,7 +203,7 @@ impl State {
         let mut known = self.kept.take().filter(|_| direct);
         let mut due = known.is_some();
         // What a direct step leaves of the gap. With K_FF of an earlier θ, about the share by which θ moved since, then as seen.
-        let mut share = known.as_ref().map_or(1.0, |(_, at)| distance(at, theta));
+        let mut share = known.as_ref().map_or(1.0, |kept| kept.distance(theta));
         let mut since = 0;
         let (mut least, mut idle) = (f64::INFINITY, 0);
         while gap > accuracy && !effort.stop.now() {
@@ -222,18 +217,16 @@ impl State {
                 due = false;
                 since = 0;
                 let free = free_set::movable_variables(&qp, &self.beta, &product);
-                let set = known
+                let kept = known
                     .take()
-                    .filter(|(_, at)| {
-                        at == theta || serves(&free, rows, grams, share, accuracy / gap)
-                    })
-                    .and_then(|kept| follow(kept, &free, rows, grams, theta))
-                    .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
-                if let Some((mut set, at)) = set
-                    && self.direct_step(&mut set, &qp, rows, grams, theta, &mut product)
+                    .filter(|kept| kept.serves(&free, here, share, accuracy / gap))
+                    .and_then(|kept| kept.follow(&free, here))
+                    .or_else(|| Kept::new(free, here));
+                if let Some(mut kept) = kept
+                    && self.direct_step(&mut kept, &qp, here, &mut product)
                 {
-                    let is_old = at != theta;
-                    known = Some((set, at));
+                    let is_old = !kept.is_of(theta);
+                    known = Some(kept);
                     steps += 1;
                     let before = gap;
                     gap = dual.scale * qp::gap(&qp, &self.beta, &product);
@@ -292,9 +285,9 @@ impl State {
         let curvature = effort.curvature.then(|| {
             let free = free_set::free_variables(&qp, &self.beta, product.len());
             self.kept = known
-                .filter(|(_, at)| bends_alike(&free, rows, grams, distance(at, theta)))
-                .and_then(|kept| follow(kept, &free, rows, grams, theta))
-                .or_else(|| Some((FreeSet::new(free, rows)?, theta.to_vec())));
+                .filter(|kept| kept.bends_alike(&free, here))
+                .and_then(|kept| kept.follow(&free, here))
+                .or_else(|| Kept::new(free, here));
             self.curvature_box(dual, grams)
         });
         TaskEvaluation {
@@ -308,22 +301,15 @@ impl State {
     }
 
     /// Kβ for the β of now, given that of an earlier one: from U or, where rows of single kernels are dear, from rows of K.
-    fn moved_product(
-        &mut self,
-        from: &[f64],
-        product: &[f64],
-        rows: &CombinedRows<'_>,
-        grams: TaskGrams<'_>,
-        theta: &[f64],
-    ) -> Vec<f64> {
-        if !rows.are_together() {
-            self.refresh(grams);
-            return self.product(theta);
+    fn moved_product(&mut self, from: &[f64], product: &[f64], here: Here<'_>) -> Vec<f64> {
+        if !here.rows.are_together() {
+            self.refresh(here.grams);
+            return self.product(here.theta);
         }
         let mut moved = product.to_vec();
         for (v, (new, old)) in self.beta.iter().zip(from).enumerate() {
             if new != old {
-                linalg::axpy(new - old, rows.row(v % product.len()), &mut moved);
+                linalg::axpy(new - old, here.rows.row(v % product.len()), &mut moved);
             }
         }
         moved
@@ -332,18 +318,16 @@ impl State {
     /// β and Kβ moved by a direct step on the free variables; false, and nothing moved, where that would not raise ḡ.
     fn direct_step(
         &mut self,
-        set: &mut FreeSet,
+        kept: &mut Kept,
         qp: &Qp<'_>,
-        rows: &CombinedRows<'_>,
-        grams: TaskGrams<'_>,
-        theta: &[f64],
+        here: Here<'_>,
         product: &mut Vec<f64>,
     ) -> bool {
         let before = self.beta.clone();
-        if set.step(qp, &mut self.beta, product).is_none() {
+        if kept.set.step(qp, &mut self.beta, product).is_none() {
             return false;
         }
-        let after = self.moved_product(&before, product, rows, grams, theta);
+        let after = self.moved_product(&before, product, here);
         // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
         let n = product.len();
         let (mut slope, mut bend) = (0.0, 0.0);
@@ -357,9 +341,9 @@ impl State {
             return true;
         }
         self.beta = before;
-        if !rows.are_together() {
-            self.refresh(grams);
-            *product = self.product(theta);
+        if !here.rows.are_together() {
+            self.refresh(here.grams);
+            *product = self.product(here.theta);
         }
         false
     }
@@ -368,11 +352,10 @@ impl State {
         &mut self,
         dual: &Dual,
         ridge: &[f64],
-        grams: TaskGrams<'_>,
-        rows: &CombinedRows<'_>,
-        theta: &[f64],
+        here: Here<'_>,
         effort: &Effort<'_>,
     ) -> Result<TaskEvaluation> {
+        let Here { grams, rows, theta } = here;
         let n = self.anchor.len();
         let linear = linear_term(dual, rows);
         let mut matrix = Vec::with_capacity(n * n);
@@ -403,7 +386,7 @@ impl State {
             factor.solve(&mut residual, 1);
             let before = self.beta.clone();
             linalg::axpy(1.0, &residual, &mut self.beta);
-            product = self.moved_product(&before, &product, rows, grams, theta);
+            product = self.moved_product(&before, &product, here);
         }
         self.refresh(grams);
         let product = self.product(theta);
@@ -454,7 +437,7 @@ impl State {
     fn curvature_box(&self, dual: &Dual, grams: TaskGrams<'_>) -> Curvature {
         let n = self.anchor.len();
         let kernels = grams.grams.kernels();
-        let Some((set, _)) = &self.kept else {
+        let Some(Kept { set, .. }) = &self.kept else {
             return Curvature {
                 rank: 0,
                 factor: Vec::new(),
@@ -503,79 +486,6 @@ impl State {
             sensitivities: evaluation.sensitivities,
         }
     }
-}
-
-/// The factorisation brought up to these free variables, where that is worth while.
-fn follow(
-    (mut set, at): (FreeSet, Vec<f64>),
-    free: &[usize],
-    rows: &CombinedRows<'_>,
-    grams: TaskGrams<'_>,
-    theta: &[f64],
-) -> Option<(FreeSet, Vec<f64>)> {
-    let weights: Vec<(usize, f64)> = at.iter().copied().enumerate().collect();
-    let now = rows.are_together() && at == theta;
-    set.follow(free, |i, columns, out| {
-        if now {
-            let row = rows.row(i);
-            for (value, &j) in out.iter_mut().zip(columns) {
-                *value = row[j];
-            }
-        } else {
-            grams.entries(i, columns, &weights, out);
-        }
-    })
-    .then_some((set, at))
-}
-
-/// What a direct step with a factorisation at hand takes, and what the factorisation takes, in nanoseconds, about: reading rows of
-/// all kernels, triangular solves, |F|³/3 at thirty a nanosecond. Rows that are made together are made anyway.
-fn costs(free: &[usize], rows: &CombinedRows<'_>, grams: TaskGrams<'_>) -> (f64, f64) {
-    let size = free.len() as f64;
-    let rows = if rows.are_together() {
-        0.0
-    } else {
-        0.6 * size * (grams.count() * grams.grams.kernels()) as f64
-    };
-    (rows + 6.0 * size * size, 0.5 * rows + 0.012 * size.powi(3))
-}
-
-/// Whether steps with K_FF of an earlier θ, each of which leaves this share of the gap, reach `wanted` of it for less than a new
-/// factorisation takes.
-fn serves(
-    free: &[usize],
-    rows: &CombinedRows<'_>,
-    grams: TaskGrams<'_>,
-    share: f64,
-    wanted: f64,
-) -> bool {
-    let (step, factorisation) = costs(free, rows, grams);
-    let steps = if share < 1.0 {
-        (wanted.ln() / share.ln()).max(1.0)
-    } else {
-        f64::INFINITY
-    };
-    // The new factorisation takes a step too.
-    (steps - 1.0) * step <= factorisation
-}
-
-/// Whether the curvature may come from K_FF of an earlier θ: near enough, and the right one would cost more than the pass that the
-/// right curvature may save.
-fn bends_alike(
-    free: &[usize],
-    rows: &CombinedRows<'_>,
-    grams: TaskGrams<'_>,
-    distance: f64,
-) -> bool {
-    let (step, factorisation) = costs(free, rows, grams);
-    distance == 0.0 || distance <= NEAR && factorisation > 0.5 * step
-}
-
-/// Σ_m |there_m − here_m| / Σ_m |here_m|
-fn distance(there: &[f64], here: &[f64]) -> f64 {
-    let pairs = there.iter().zip(here);
-    let change: f64 = pairs.map(|(a, b)| (a - b).abs()).sum();
-    change / here.iter().map(|weight| weight.abs()).sum::<f64>()
 }
 
 /// Raises or lowers β from where it is, in this order, until Σβ = sum.

@@ -46,7 +46,7 @@ pub struct Solution {
 
 /// An outer solver.
 pub trait Solver: std::fmt::Debug + Send + Sync {
-    /// Minimises J over Ψ.
+    /// Minimises J over Ψ, from `start` or, without it, from the balanced point of the sharing.
     ///
     /// # Errors
     /// When an inner problem breaks down numerically.

@@ -1,0 +1,242 @@
+//! A problem with its Gram matrices, and its solution.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::start::{coarse_start, known_start};
+use super::{Choice, Problem, ProblemSpec};
+use crate::engine::{Engine, LocalEngine, Request, TaskData};
+use crate::error::{Error, Result};
+use crate::gram::{Grams, Storage};
+use crate::machine::{Machine, MachineSpec};
+use crate::model::{Model, Outcome, Seconds};
+use crate::run::Run;
+use crate::sharing::SharingSpec;
+use crate::solver::SolverSpec;
+
+/// A problem with its Gram matrices: fit it as often as you like.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    pub(super) problem: &'a Problem,
+    /// What the tasks learn from.
+    pub(super) grams: Arc<[Grams]>,
+    /// The Gram matrices of all samples and kernels that they were taken from, and which of those kernels are this problem's.
+    pub(super) whole: Arc<[Grams]>,
+    pub(super) kernels: Vec<usize>,
+    /// The sample sets whose tasks' rows were copied together: there the tasks see all of `grams`.
+    pub(super) gathered: Vec<bool>,
+    pub(super) concave: bool,
+    pub(super) storage: Storage,
+    pub(super) pool: Arc<rayon::ThreadPool>,
+    pub(super) seconds: f64,
+}
+
+impl Prepared<'_> {
+    /// Whether the Gram matrices are kept or made on demand.
+    pub fn storage(&self) -> Storage {
+        self.storage
+    }
+
+    /// Seconds that the Gram matrices took.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The Gram matrices of all samples of a set, and where in them this problem's kernels are.
+    pub(crate) fn whole(&self, set: usize) -> (&Grams, &[usize]) {
+        (&self.whole[set], &self.kernels)
+    }
+
+    /// Runs `work` on a thread of this problem's pool: the fits in it need not change threads.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// The engine on these Gram matrices, for outer solvers of the caller's own.
+    pub fn engine(&self) -> impl Engine {
+        self.local_engine(self.problem.choice.machine.as_ref())
+    }
+
+    fn local_engine(&self, machine: &dyn Machine) -> LocalEngine {
+        let problem = self.problem;
+        let mut views: Vec<Arc<[usize]>> = Vec::new();
+        let tasks = problem
+            .tasks
+            .iter()
+            .map(|task| {
+                // Equal views become one, so that comparing them later is a pointer's work.
+                let view = task
+                    .rows
+                    .as_ref()
+                    .filter(|_| !self.gathered[task.samples])
+                    .map(|rows| {
+                        let known = views.iter().find(|known| known[..] == rows[..]).cloned();
+                        known.unwrap_or_else(|| {
+                            let view: Arc<[usize]> = rows.as_slice().into();
+                            views.push(Arc::clone(&view));
+                            view
+                        })
+                    });
+                let count = task.count(problem.sets[task.samples].count());
+                TaskData {
+                    samples: task.samples,
+                    view,
+                    dual: machine.dual(task, count),
+                }
+            })
+            .collect();
+        LocalEngine::new(
+            Arc::clone(&self.grams),
+            tasks,
+            self.concave,
+            problem.spec.shrinking,
+            Arc::clone(&self.pool),
+        )
+    }
+
+    /// min over θ in Ψ of J(θ), with the machines at the answer.
+    ///
+    /// # Errors
+    /// When an inner problem breaks down numerically.
+    pub fn fit(&self, run: &mut Run<'_>) -> Result<Model> {
+        self.fit_choice(&self.problem.choice, &self.problem.spec, None, run)
+    }
+
+    /// The same samples, tasks and kernels with another machine and sharing: the Gram matrices are used again.
+    ///
+    /// # Errors
+    /// When they do not go with the tasks, or as [`Prepared::fit`].
+    pub fn fit_with(
+        &self,
+        machine: &MachineSpec,
+        sharing: &SharingSpec,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        self.fit_other(machine, sharing, None, run)
+    }
+
+    /// As [`Prepared::fit_with`], started from a model of the same tasks: its β, grown with C, and its θ, as far as the sharing
+    /// allows it. That changes the way, not the answer: certified to the same tolerance.
+    ///
+    /// # Errors
+    /// When the model is of other tasks, samples or kernels, or as [`Prepared::fit_with`].
+    pub fn fit_from(
+        &self,
+        last: &Model,
+        machine: &MachineSpec,
+        sharing: &SharingSpec,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        let problem = self.problem;
+        let tasks = problem.tasks.iter().zip(last.tasks());
+        let same = last.shape() == problem.shape()
+            && tasks.clone().all(|(task, known)| {
+                let set = problem.sets[task.samples].count();
+                known.samples == task.count(set) && last.sets[known.set].samples == set
+            });
+        if !same {
+            return Err(Error::param(
+                "last",
+                "a model of other data",
+                "a model of the same tasks, samples and kernels",
+            ));
+        }
+        self.fit_other(machine, sharing, Some(last), run)
+    }
+
+    fn fit_other(
+        &self,
+        machine: &MachineSpec,
+        sharing: &SharingSpec,
+        last: Option<&Model>,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        let problem = self.problem;
+        let choice = Choice::new(
+            machine,
+            sharing,
+            &problem.sets,
+            &problem.tasks,
+            problem.shape(),
+        )?;
+        let spec = ProblemSpec {
+            machine: machine.clone(),
+            sharing: sharing.clone(),
+            ..problem.spec.clone()
+        };
+        self.fit_choice(&choice, &spec, last, run)
+    }
+
+    fn fit_choice(
+        &self,
+        choice: &Choice,
+        spec: &ProblemSpec,
+        last: Option<&Model>,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        if !(run.tolerance.is_finite() && run.tolerance > 0.0) {
+            return Err(Error::param(
+                "tolerance",
+                run.tolerance,
+                "a finite number > 0",
+            ));
+        }
+        if run.max_passes == 0 {
+            return Err(Error::param("max_passes", 0, "at least 1"));
+        }
+        let started = Instant::now();
+        let problem = self.problem;
+        let stop = run.deadline();
+        let mut part = run.part(&stop);
+        if let Some(observer) = &mut run.observer {
+            part.observer = Some(&mut **observer);
+        }
+        let mut engine = self.local_engine(choice.machine.as_ref());
+        let solver = spec.solver.build()?;
+        let sharing = &choice.sharing;
+        let start = match (&spec.solver, last) {
+            (SolverSpec::Newton, None) => {
+                coarse_start(&mut engine, solver.as_ref(), sharing, &part)?
+            }
+            (SolverSpec::Newton, Some(last)) => {
+                self.adopt(&mut engine, last);
+                known_start(last, sharing)
+            }
+            // Faithful to the paper.
+            (SolverSpec::Epf(_), _) => None,
+        };
+        let solution = solver.solve(&mut engine, &choice.sharing, start.as_ref(), &mut part)?;
+        // The engine may last have looked at another θ; the machines of the model belong to the answer.
+        let request = Request {
+            accuracy: 0.1 * run.tolerance,
+            curvature: false,
+            stop,
+        };
+        engine.evaluate(&solution.theta, &request)?;
+        let fitted = engine.fitted(&solution.theta)?;
+        let solve = started.elapsed().as_secs_f64();
+        let outcome = Outcome {
+            status: solution.status,
+            objective: solution.objective,
+            bound: solution.bound,
+            gap: solution.gap,
+            trace: solution.trace,
+            seconds: Seconds {
+                kernels: self.seconds,
+                solve,
+            },
+        };
+        let common = choice.sharing.common(&solution.parts);
+        let specific = choice.sharing.specific(&solution.parts);
+        Ok(Model::assemble(
+            spec,
+            &problem.sets,
+            &problem.tasks,
+            solution.theta,
+            common,
+            specific,
+            fitted,
+            outcome,
+        ))
+    }
+}
