@@ -18,7 +18,7 @@ passes on real digits, beside those of the paper's Algorithm 1."""
 
 THREADS = 2
 # A fit, in seconds.
-LIMIT = 60
+LIMIT = 20
 # Nothing is learned there.
 CONSTANT = ("fixed", "uniform")
 
