@@ -39,6 +39,8 @@ struct Job {
     repeats: usize,
     #[serde(default)]
     precision: Precision,
+    /// Bytes that Gram matrices may take.
+    memory_limit: Option<u64>,
     /// Begin each repeat with the arrays.
     #[serde(default)]
     whole: bool,
@@ -123,7 +125,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let run = || Run {
         tolerance: job.tolerance,
         threads: job.threads,
-        memory_limit: u64::MAX,
+        memory_limit: job.memory_limit.unwrap_or(u64::MAX),
         max_passes: 200,
         ..Run::default()
     };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::mapped::Mapped;
+use super::matrix::round;
 use super::memory::{Memory, Part};
 use super::pairs::{self, Packed};
 use super::{Grams, Matrix, Values};
@@ -53,6 +54,9 @@ pub(crate) struct Size {
     bases: u64,
     /// Matrices computed here and kept.
     built: u64,
+    /// Of these, in single precision, those that are rounded as they are computed, and the bases that takes.
+    direct: u64,
+    direct_bases: u64,
     /// Matrices of the caller's that are used as they are.
     given: u64,
     single: bool,
@@ -70,6 +74,8 @@ impl Size {
             samples: samples.count(),
             bases: 0,
             built: 0,
+            direct: 0,
+            direct_bases: 0,
             given: 0,
             single,
         };
@@ -79,7 +85,13 @@ impl Size {
                 Base::Given if !normalise => size.given += count,
                 Base::Given | Base::Own => size.built += count,
                 _ if storage == Storage::OnDemand => size.bases += 1,
-                _ => size.built += count,
+                _ => {
+                    size.built += count;
+                    if single && is_rounded_at_once(base, kernels, &members) {
+                        size.direct += count;
+                        size.direct_bases += 1;
+                    }
+                }
             }
         }
         Ok(size)
@@ -100,10 +112,10 @@ impl Size {
         }
     }
 
-    /// Bytes that are needed on the way, beside those that stay: matrices are rounded once they are computed.
+    /// Bytes that are needed on the way, beside those that stay: bases, and matrices that are rounded once they are computed.
     pub(crate) fn passing(&self) -> u64 {
         if self.single {
-            self.built * Self::square(self.samples)
+            (self.built - self.direct + self.direct_bases) * Self::square(self.samples)
         } else {
             0
         }
@@ -136,8 +148,15 @@ fn groups(names: &[String], kernels: &[KernelView]) -> Result<Groups> {
     Ok(groups)
 }
 
+/// Whether matrices in single precision are rounded as they are computed. Those whose definiteness is to be checked are not: it is
+/// checked before rounding.
+fn is_rounded_at_once(base: Base, kernels: &[KernelView], members: &[usize]) -> bool {
+    let definite = |&number: &usize| kernels[number].kernel.is_positive_definite();
+    !matches!(base, Base::Own | Base::Given) && members.iter().all(definite)
+}
+
 /// The Gram matrices of one sample set, and whether all are positive semi-definite as far as is known. `index` is the set's
-/// number, for messages.
+/// number, for messages. With `single`, most of them are in single precision.
 pub(crate) fn build(
     samples: &Samples,
     index: usize,
@@ -145,6 +164,7 @@ pub(crate) fn build(
     normalise: bool,
     definiteness: Definiteness,
     storage: Storage,
+    single: bool,
 ) -> Result<(Grams, bool)> {
     let n = samples.count();
     for view in kernels {
@@ -172,6 +192,8 @@ pub(crate) fn build(
             let packed = Packed::new(samples.rows(), columns.as_deref());
             Ok(if *base != Base::Own && storage == Storage::OnDemand {
                 keep_base(&packed, kernels, *base, members, normalise)
+            } else if single && is_rounded_at_once(*base, kernels, members) {
+                build_rounded(&packed, kernels, *base, members, normalise)
             } else {
                 build_group(&packed, kernels, *base, members, normalise)
             })
@@ -370,6 +392,49 @@ fn build_group(
     }
 }
 
+/// The same, rounded to single precision piece by piece.
+fn build_rounded(
+    x: &Packed,
+    kernels: &[KernelView],
+    base: Base,
+    members: &[usize],
+    normalise: bool,
+) -> Built {
+    let n = x.count();
+    let mut values = Memory::<f64>::zeros(n * n);
+    write_base(x, base, &mut values);
+    let diagonal: Vec<f64> = (0..n).map(|i| values[i * n + i]).collect();
+    let maps: Vec<Map> = members
+        .iter()
+        .map(|&number| Map::new(&kernels[number].kernel, &diagonal, normalise))
+        .collect();
+    let mut rounded = Memory::<f32>::zeros(members.len() * n * n);
+    let rows = (PIECE / n).max(1);
+    let found = row_pieces(&mut rounded, n, rows)
+        .into_par_iter()
+        .zip(values.par_chunks(rows * n))
+        .enumerate()
+        .filter_map(|(number, (parts, base))| {
+            let mut buffer = vec![0.0; base.len()];
+            let mut first = None;
+            for (position, (map, part)) in maps.iter().zip(parts).enumerate() {
+                buffer.copy_from_slice(base);
+                map.apply(&mut buffer, number * rows);
+                round(&buffer, part);
+                // Beyond the range of single precision is beyond the range.
+                let beyond = part.iter().position(|value| !value.is_finite());
+                first = first.or(beyond.map(|at| (position, buffer[at])));
+            }
+            first
+        })
+        .collect();
+    let matrices = Part::split(rounded, n * n).map(Matrix::Single);
+    Built {
+        matrices: members.iter().copied().zip(matrices).collect(),
+        overflow: first_found(found, members),
+    }
+}
+
 fn write_base(x: &Packed, base: Base, out: &mut [f64]) {
     pairs::lower_triangle(x, base, out);
     mirror(out, x.count());
@@ -428,17 +493,8 @@ fn sweep(
         .iter()
         .map(|&number| Map::new(&kernels[number].kernel, &diagonal, normalise))
         .collect();
-    // The same rows of all matrices are one piece of work.
     let rows = (PIECE / n).max(1);
-    let mut pieces: Vec<Vec<&mut [f64]>> = std::iter::repeat_with(Vec::new)
-        .take(n.div_ceil(rows))
-        .collect();
-    for matrix in matrices.chunks_exact_mut(n * n) {
-        for (piece, part) in pieces.iter_mut().zip(matrix.chunks_mut(rows * n)) {
-            piece.push(part);
-        }
-    }
-    pieces
+    let found = row_pieces(matrices, n, rows)
         .into_par_iter()
         .enumerate()
         .filter_map(|(number, mut parts)| {
@@ -453,8 +509,26 @@ fn sweep(
             let finite = last.apply(base, number * rows);
             first.or((!finite).then(|| (maps.len(), first_overflow(base))))
         })
-        // Among equal kernels the first piece wins, whoever finishes first.
-        .collect::<Vec<_>>()
+        .collect();
+    first_found(found, members)
+}
+
+/// So many rows of all matrices at a time: one piece of work each.
+fn row_pieces<T>(matrices: &mut [T], n: usize, rows: usize) -> Vec<Vec<&mut [T]>> {
+    let mut pieces: Vec<Vec<&mut [T]>> = std::iter::repeat_with(Vec::new)
+        .take(n.div_ceil(rows))
+        .collect();
+    for matrix in matrices.chunks_exact_mut(n * n) {
+        for (piece, part) in pieces.iter_mut().zip(matrix.chunks_mut(rows * n)) {
+            piece.push(part);
+        }
+    }
+    pieces
+}
+
+/// Of the values that pieces found, the first kernel's; among equal kernels the first piece wins, whoever finishes first.
+fn first_found(found: Vec<(usize, f64)>, members: &[usize]) -> Option<(usize, f64)> {
+    found
         .into_iter()
         .min_by_key(|(position, _)| *position)
         .map(|(position, value)| (members[position], value))
@@ -641,7 +715,15 @@ mod tests {
             .unwrap();
         let built = || {
             let all = kernels();
-            build(samples, 0, &all, normalise, Definiteness::Assume, storage)
+            build(
+                samples,
+                0,
+                &all,
+                normalise,
+                Definiteness::Assume,
+                storage,
+                false,
+            )
         };
         pool.install(built).unwrap().0
     }
@@ -739,6 +821,7 @@ mod tests {
                 normalise,
                 Definiteness::Assume,
                 storage,
+                false,
             );
             let message = built.unwrap_err().to_string();
             assert!(message.contains(&kernels[1].name), "{message}");
@@ -792,7 +875,8 @@ mod tests {
         assert_eq!(size(Storage::OnDemand).kept(), 6 * square);
         let single = Size::new(&samples, &kernels(), true, true, Storage::Kept).unwrap();
         assert_eq!(single.kept(), 11 * square / 2);
-        assert_eq!(single.passing(), 11 * square);
+        // The two that are kept as they are, and the four bases.
+        assert_eq!(single.passing(), 6 * square);
         assert_eq!(single.part(10), 11 * square / 8);
         let made = grams(&samples, true, Storage::OnDemand, 1);
         let bases: std::collections::BTreeSet<usize> = made
@@ -805,5 +889,47 @@ mod tests {
             })
             .collect();
         assert_eq!(bases.len(), 4);
+    }
+
+    #[test]
+    fn rounded_at_once_is_the_same_as_rounded_later() {
+        for (n, d) in [(1, 1), (40, 8), (150, 40)] {
+            let samples = samples(n, d);
+            for normalise in [false, true] {
+                let of = |single| {
+                    let all = kernels();
+                    let (assume, kept) = (Definiteness::Assume, Storage::Kept);
+                    let built = build(&samples, 0, &all, normalise, assume, kept, single);
+                    built.unwrap().0
+                };
+                let (later, at_once) = (of(false).into_single(), of(true));
+                let singles = at_once.matrices.iter();
+                assert_eq!(
+                    singles.filter(|m| matches!(m, Matrix::Single(_))).count(),
+                    9
+                );
+                for m in 0..kernels().len() {
+                    for i in 0..n {
+                        for j in 0..n {
+                            // Those that are not rounded yet are rounded here.
+                            #[allow(clippy::cast_possible_truncation)]
+                            let single = value(&at_once, m, i, j) as f32;
+                            assert_eq!(f64::from(single), value(&later, m, i, j));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_beyond_single_precision_is_found() {
+        let samples = Samples::new(vec![1e30, 2e30], 2, 1).unwrap();
+        let kernels = parse_kernels("linear").unwrap();
+        for (single, fine) in [(false, true), (true, false)] {
+            let (assume, kept) = (Definiteness::Assume, Storage::Kept);
+            let built = build(&samples, 0, &kernels, false, assume, kept, single);
+            assert_eq!(built.is_ok(), fine);
+        }
     }
 }

@@ -198,6 +198,7 @@ mod tests {
                     normalise,
                     Definiteness::Assume,
                     Storage::Kept,
+                    false,
                 )
                 .unwrap();
                 let cross =

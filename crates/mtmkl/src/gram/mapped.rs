@@ -22,7 +22,7 @@ const PIECE: usize = 512;
 #[derive(Debug, Clone)]
 pub(crate) struct Mapped {
     /// n × n, symmetric, row by row.
-    base: Part,
+    base: Part<f64>,
     map: Arc<Map>,
     samples: usize,
     /// Whether values are rounded to single precision.
@@ -30,7 +30,7 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    pub(super) fn new(base: Part, map: Map, samples: usize) -> Self {
+    pub(super) fn new(base: Part<f64>, map: Map, samples: usize) -> Self {
         Self {
             base,
             map: Arc::new(map),
@@ -52,12 +52,12 @@ impl Mapped {
     }
 
     /// The base of the chosen samples.
-    pub(super) fn base_of(&self, chosen: &[usize]) -> Part {
+    pub(super) fn base_of(&self, chosen: &[usize]) -> Part<f64> {
         subset(&self.base, self.samples, chosen).into()
     }
 
     /// The rows and columns of `chosen`. `bases` holds their bases by the addresses of those of all samples.
-    pub(super) fn subset(&self, chosen: &[usize], bases: &BTreeMap<usize, Part>) -> Self {
+    pub(super) fn subset(&self, chosen: &[usize], bases: &BTreeMap<usize, Part<f64>>) -> Self {
         let known = bases.get(&self.base_address()).cloned();
         Self {
             base: known.unwrap_or_else(|| self.base_of(chosen)),
@@ -382,7 +382,15 @@ mod tests {
         .iter()
         .flat_map(|spec| parse_kernels(spec).unwrap())
         .collect();
-        let built = build(&samples, 0, &kernels, true, Definiteness::Assume, storage);
+        let built = build(
+            &samples,
+            0,
+            &kernels,
+            true,
+            Definiteness::Assume,
+            storage,
+            false,
+        );
         built.unwrap().0
     }
 

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::mapped::Mapped;
-use super::memory::Part;
+use super::memory::{Memory, Part};
 
 /// The values of a Gram matrix, row by row.
 #[derive(Debug, Clone)]
 pub(crate) enum Matrix {
     /// Computed here. (An `Arc` of a slice would have to be copied from this.)
-    Built(Part),
+    Built(Part<f64>),
     /// The caller's.
     Given(Arc<[f64]>),
     /// Rounded to single precision: half the memory, and half the time where memory is the limit.
-    Single(Vec<f32>),
+    Single(Part<f32>),
     /// Not kept: made on demand.
     Mapped(Mapped),
 }
@@ -50,24 +50,30 @@ impl Matrix {
 
     /// The same in single precision.
     pub(super) fn into_single(self) -> Self {
-        // Rounding is what is asked for.
-        #[allow(clippy::cast_possible_truncation)]
-        let round =
-            |values: &[f64]| Self::Single(values.iter().map(|&value| value as f32).collect());
+        let rounded = |values: &[f64]| {
+            let mut memory = Memory::zeros(values.len());
+            round(values, &mut memory);
+            Self::Single(Part::from(memory))
+        };
         match self {
-            Self::Built(values) => round(&values),
-            Self::Given(values) => round(&values),
+            Self::Built(values) => rounded(&values),
+            Self::Given(values) => rounded(&values),
             single @ Self::Single(_) => single,
             Self::Mapped(mapped) => Self::Mapped(mapped.into_single()),
         }
     }
 
     /// The rows and columns of `chosen`, of n. `bases` holds the bases of `chosen` by the addresses of those of all samples.
-    pub(super) fn subset(&self, n: usize, chosen: &[usize], bases: &BTreeMap<usize, Part>) -> Self {
+    pub(super) fn subset(
+        &self,
+        n: usize,
+        chosen: &[usize],
+        bases: &BTreeMap<usize, Part<f64>>,
+    ) -> Self {
         match self {
             Self::Built(values) => Self::Built(subset(values, n, chosen).into()),
             Self::Given(values) => Self::Built(subset(values, n, chosen).into()),
-            Self::Single(values) => Self::Single(subset(values, n, chosen)),
+            Self::Single(values) => Self::Single(subset(values, n, chosen).into()),
             Self::Mapped(mapped) => Self::Mapped(mapped.subset(chosen, bases)),
         }
     }
@@ -80,4 +86,14 @@ pub(super) fn subset<T: Copy>(values: &[T], n: usize, chosen: &[usize]) -> Vec<T
         out.extend(chosen.iter().map(|&j| row[j]));
     }
     out
+}
+
+/// out ← the values in single precision.
+pub(super) fn round(values: &[f64], out: &mut [f32]) {
+    for (out, &value) in out.iter_mut().zip(values) {
+        // Rounding is what is asked for.
+        #[allow(clippy::cast_possible_truncation)]
+        let rounded = value as f32;
+        *out = rounded;
+    }
 }

@@ -246,6 +246,7 @@ impl Problem {
                 limit: run.memory_limit,
             });
         };
+        let single = self.spec.precision == Precision::Single;
         let built: Vec<(Grams, bool)> = pool.install(|| {
             self.sets
                 .iter()
@@ -258,11 +259,10 @@ impl Problem {
                         self.spec.normalize,
                         self.spec.definiteness,
                         storage,
+                        single,
                     )?;
-                    let grams = match self.spec.precision {
-                        Precision::Double => grams,
-                        Precision::Single => grams.into_single(),
-                    };
+                    // What the caller gave is not rounded yet.
+                    let grams = if single { grams.into_single() } else { grams };
                     Ok((grams, semidefinite))
                 })
                 .collect::<Result<_>>()
