@@ -401,13 +401,9 @@ fn build_rounded(
     normalise: bool,
 ) -> Built {
     let n = x.count();
-    let mut values = Memory::<f64>::zeros(n * n);
+    let mut values = Memory::zeros(n * n);
     write_base(x, base, &mut values);
-    let diagonal: Vec<f64> = (0..n).map(|i| values[i * n + i]).collect();
-    let maps: Vec<Map> = members
-        .iter()
-        .map(|&number| Map::new(&kernels[number].kernel, &diagonal, normalise))
-        .collect();
+    let maps = maps(&values, n, kernels, members, normalise);
     let mut rounded = Memory::<f32>::zeros(members.len() * n * n);
     let rows = (PIECE / n).max(1);
     let found = row_pieces(&mut rounded, n, rows)
@@ -435,6 +431,21 @@ fn build_rounded(
     }
 }
 
+/// What the kernels of a group do to their base, n × n.
+fn maps(
+    base: &[f64],
+    n: usize,
+    kernels: &[KernelView],
+    members: &[usize],
+    normalise: bool,
+) -> Vec<Map> {
+    let diagonal: Vec<f64> = (0..n).map(|i| base[i * n + i]).collect();
+    members
+        .par_iter()
+        .map(|&number| Map::new(&kernels[number].kernel, &diagonal, normalise))
+        .collect()
+}
+
 fn write_base(x: &Packed, base: Base, out: &mut [f64]) {
     pairs::lower_triangle(x, base, out);
     mirror(out, x.count());
@@ -451,19 +462,12 @@ fn keep_base(
     let n = x.count();
     let mut values = Memory::zeros(n * n);
     write_base(x, base, &mut values);
-    let diagonal: Vec<f64> = (0..n).map(|i| values[i * n + i]).collect();
-    let Some(base) = Part::split(values, n * n).next() else {
-        return Built {
-            matrices: Vec::new(),
-            overflow: None,
-        };
-    };
+    let maps = maps(&values, n, kernels, members, normalise);
+    let base = Part::from(values);
     let matrices: Vec<(usize, Mapped)> = members
-        .par_iter()
-        .map(|&number| {
-            let map = Map::new(&kernels[number].kernel, &diagonal, normalise);
-            (number, Mapped::new(base.clone(), map, n))
-        })
+        .iter()
+        .zip(maps)
+        .map(|(&number, map)| (number, Mapped::new(base.clone(), map, n)))
         .collect();
     // Values are not kept, yet one beyond the range is to be found now.
     let overflow = matrices
@@ -488,11 +492,7 @@ fn sweep(
     normalise: bool,
 ) -> Option<(usize, f64)> {
     let last = matrices.chunks_exact(n * n).next_back()?;
-    let diagonal: Vec<f64> = (0..n).map(|i| last[i * n + i]).collect();
-    let maps: Vec<Map> = members
-        .iter()
-        .map(|&number| Map::new(&kernels[number].kernel, &diagonal, normalise))
-        .collect();
+    let maps = maps(last, n, kernels, members, normalise);
     let rows = (PIECE / n).max(1);
     let found = row_pieces(matrices, n, rows)
         .into_par_iter()
