@@ -2,12 +2,13 @@
 //! precision.
 #![allow(clippy::unwrap_used, reason = "a failed test")]
 
+mod common;
+
 use mtmkl::kernel::parse_kernel;
 use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
-use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Newton, Solution, Solver};
-use mtmkl::{Precision, Problem, ProblemSpec, Run, Samples, Targets, Task};
-use mtmkl_testkit::generate::{Random, labels, points, values};
+use mtmkl::{Precision, Problem, ProblemSpec, Run, Samples};
+use mtmkl_testkit::generate::{Random, points};
 
 const COLUMNS: usize = 4;
 
@@ -21,36 +22,11 @@ fn problem(
 ) -> Problem {
     let mut random = Random::new(11);
     let x = points(&mut random, n, COLUMNS);
-    let tasks = (0..2)
-        .map(|task| {
-            let rows: Vec<usize> = if views {
-                (0..n).filter(|i| i % 5 != 2 * task).rev().collect()
-            } else {
-                (0..n).collect()
-            };
-            let pick = |all: Vec<f64>| rows.iter().map(|&i| all[i]).collect();
-            let targets = match targets {
-                TargetKind::Labels => Targets::Labels(pick(labels(&mut random, &x, n, COLUMNS))),
-                TargetKind::Values => Targets::Values(pick(values(&mut random, &x, n, COLUMNS))),
-                TargetKind::Unlabelled => Targets::Unlabelled,
-            };
-            let task = Task::new(format!("task {task}"), targets);
-            if views { task.with_rows(rows) } else { task }
-        })
-        .collect();
+    let tasks = common::two_tasks(&mut random, &x, n, targets, views);
     let kernels = ["rbf:gamma=2", "rbf:gamma=0.2", "linear", "poly"]
         .map(|kernel| parse_kernel(kernel).unwrap())
         .to_vec();
-    let sharing = if matches!(machine, MachineSpec::Svdd { .. }) {
-        SharingSpec::Simplex
-    } else {
-        SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.5,
-            radius: 1.0,
-        }
-    };
-    let mut spec = ProblemSpec::new(kernels, machine.clone(), sharing);
+    let mut spec = ProblemSpec::new(kernels, machine.clone(), common::usual_sharing(machine));
     spec.precision = precision;
     let samples = Samples::new(x, n, COLUMNS).unwrap();
     Problem::new(spec, vec![samples], tasks).unwrap()

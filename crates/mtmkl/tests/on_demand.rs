@@ -1,6 +1,8 @@
 //! Gram matrices made on demand, where a memory limit forces it: the same answer.
 #![allow(clippy::unwrap_used, reason = "a failed test")]
 
+mod common;
+
 use mtmkl::engine::{Engine, Request};
 use mtmkl::grid::Grid;
 use mtmkl::kernel::parse_kernels;
@@ -10,7 +12,7 @@ use mtmkl::{
     Error, GivenGram, Precision, Problem, ProblemSpec, Rows, Run, Samples, Stop, Storage, Targets,
     Task,
 };
-use mtmkl_testkit::generate::{Random, labels, linear_gram, points, values};
+use mtmkl_testkit::generate::{Random, labels, linear_gram, points};
 
 const COLUMNS: usize = 4;
 
@@ -40,37 +42,12 @@ fn problem(
         .skip(COLUMNS - 1)
         .step_by(COLUMNS)
         .for_each(|value| *value = value.abs());
-    let tasks = (0..2)
-        .map(|task| {
-            let rows: Vec<usize> = if views {
-                (0..n).filter(|i| i % 5 != 2 * task).rev().collect()
-            } else {
-                (0..n).collect()
-            };
-            let pick = |all: Vec<f64>| rows.iter().map(|&i| all[i]).collect();
-            let targets = match targets {
-                TargetKind::Labels => Targets::Labels(pick(labels(&mut random, &x, n, COLUMNS))),
-                TargetKind::Values => Targets::Values(pick(values(&mut random, &x, n, COLUMNS))),
-                TargetKind::Unlabelled => Targets::Unlabelled,
-            };
-            let task = Task::new(format!("task {task}"), targets);
-            if views { task.with_rows(rows) } else { task }
-        })
-        .collect();
+    let tasks = common::two_tasks(&mut random, &x, n, targets, views);
     let kernels = KERNELS
         .iter()
         .flat_map(|kernel| parse_kernels(kernel).unwrap())
         .collect();
-    let sharing = if matches!(machine, MachineSpec::Svdd { .. }) {
-        SharingSpec::Simplex
-    } else {
-        SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.5,
-            radius: 1.0,
-        }
-    };
-    let mut spec = ProblemSpec::new(kernels, machine.clone(), sharing);
+    let mut spec = ProblemSpec::new(kernels, machine.clone(), common::usual_sharing(machine));
     spec.precision = precision;
     let own = GivenGram {
         name: "own".to_string(),

@@ -24,6 +24,51 @@ pub fn kernels() -> Vec<KernelView> {
         .collect()
 }
 
+/// Two tasks with random targets on different rows of one sample set x of n rows, or both on all of it.
+pub fn two_tasks(
+    random: &mut Random,
+    x: &[f64],
+    n: usize,
+    targets: TargetKind,
+    views: bool,
+) -> Vec<Task> {
+    let columns = x.len() / n;
+    (0..2)
+        .map(|task| {
+            let rows: Vec<usize> = if views {
+                (0..n).filter(|i| i % 5 != 2 * task).rev().collect()
+            } else {
+                (0..n).collect()
+            };
+            let pick = |all: Vec<f64>| rows.iter().map(|&i| all[i]).collect();
+            let targets = match targets {
+                TargetKind::Labels => {
+                    Targets::Labels(pick(generate::labels(random, x, n, columns)))
+                }
+                TargetKind::Values => {
+                    Targets::Values(pick(generate::values(random, x, n, columns)))
+                }
+                TargetKind::Unlabelled => Targets::Unlabelled,
+            };
+            let task = Task::new(format!("task {task}"), targets);
+            if views { task.with_rows(rows) } else { task }
+        })
+        .collect()
+}
+
+/// PSCS, or the simplex for a machine that does not go with it.
+pub fn usual_sharing(machine: &MachineSpec) -> SharingSpec {
+    if matches!(machine, MachineSpec::Svdd { .. }) {
+        SharingSpec::Simplex
+    } else {
+        SharingSpec::Pscs {
+            p: 2.0,
+            q: 1.5,
+            radius: 1.0,
+        }
+    }
+}
+
 /// Random samples, one set per task.
 pub struct Data {
     pub points: Vec<Vec<f64>>,
