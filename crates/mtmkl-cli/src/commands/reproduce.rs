@@ -194,7 +194,7 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
     }
     let experiments = sets
         .iter()
-        .map(|set| Experiment::new(set, &sources::read(set.name, folder)?, &settings))
+        .map(|set| Experiment::new(set, sources::read(set.name, folder)?, &settings))
         .collect::<Result<Vec<_>>>()?;
     let mut fingerprint = Fingerprint::default();
     let kernels: Vec<&str> = settings
@@ -240,12 +240,7 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
     let done = work(args, &experiments, known, &journal, &stop)?;
     let wanted: Vec<Key> = experiments
         .iter()
-        .flat_map(|one| {
-            one.chains()
-                .iter()
-                .map(|chain| one.key(chain))
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|one| one.runs().flat_map(|run| one.keys(run)))
         .collect();
     let units: BTreeMap<Key, Unit> = wanted
         .iter()
@@ -294,7 +289,7 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Fits what is not known yet, set by set, so that only one set's Gram matrices are there at a time.
+/// Fits what is not known yet, draw by draw, so that only one draw's Gram matrices are there at a time.
 fn work(
     args: &ReproduceArgs,
     experiments: &[Experiment],
@@ -311,25 +306,32 @@ fn work(
         warm: false,
         stop: stop.clone(),
     };
-    let all: usize = experiments
-        .iter()
-        .flat_map(Experiment::chains)
-        .map(|chain| chain.cells.len())
-        .sum();
+    let all: usize = experiments.iter().map(Experiment::fits).sum();
     let there: usize = known.values().map(|unit| unit.fits).sum();
     let fits = Fits::new(args.quiet || args.json, all, there.min(all));
-    for experiment in experiments {
-        let mut chains = experiment.chains();
-        chains.retain(|chain| !known.contains_key(&experiment.key(chain)));
-        if chains.is_empty() || stop.is_requested() {
+    for (experiment, run) in experiments
+        .iter()
+        .flat_map(|one| one.runs().map(move |run| (one, run)))
+    {
+        if stop.is_requested() {
+            break;
+        }
+        if experiment
+            .keys(run)
+            .iter()
+            .all(|key| known.contains_key(key))
+        {
             continue;
         }
-        let prepared = experiment.problem().prepare(&Run {
+        let draw = experiment.draw(run)?;
+        let mut chains = draw.chains();
+        chains.retain(|chain| !known.contains_key(&draw.key(chain)));
+        let prepared = draw.problem().prepare(&Run {
             threads: args.threads,
             stop: stop.clone(),
             ..Run::default()
         })?;
-        let search = experiment.search()?;
+        let search = draw.search()?;
         let found = Mutex::new(&mut known);
         in_parallel(
             chains.len(),
@@ -339,7 +341,7 @@ fn work(
                     return Ok(());
                 }
                 let Some(unit) =
-                    experiment.follow(&search, &prepared, &chains[number], &limits, threads)?
+                    draw.follow(&search, &prepared, &chains[number], &limits, threads)?
                 else {
                     return Ok(());
                 };

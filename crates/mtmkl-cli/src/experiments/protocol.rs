@@ -1,8 +1,9 @@
-//! The paper's protocol: a fixed subset of each data set, random draws of training rows, the rest halved for choosing and testing.
+//! The paper's protocol: for each draw a random subset of the data set, of that random training rows for each share, the rest halved for
+//! choosing and testing.
 //!
-//! For every draw and method, each cell of the method's grid is fitted on the training rows; the cell that is best on the
+//! For every draw, share and method, each cell of the method's grid is fitted on the training rows; the cell that is best on the
 //! validation half (of equal ones the first: small C before large, small q before large) is judged once on the test half. All
-//! methods see the same draws, and all draws are views of the same Gram matrices.
+//! methods see the same rows, and all shares of a draw are views of the same Gram matrices.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -93,64 +94,89 @@ fn key(set: &str, share: f64, run: usize, method: Method) -> Key {
     (set.to_string(), share.to_bits(), run, method)
 }
 
-/// A data set with all its draws.
+/// A data set and what is done with it.
 #[derive(Debug)]
 pub struct Experiment {
     /// The paper's description of it.
     pub set: &'static Benchmark,
-    /// Where its rows came from.
-    pub file: String,
-    /// The fingerprint of its numbers.
+    /// The fingerprint of its rows.
     pub data: String,
     /// The training shares in per cent.
     pub shares: Vec<f64>,
-    problem: Problem,
-    grid: Grid,
-    kernel_sets: Vec<Vec<usize>>,
-    folds: Vec<Fold>,
-    /// For each fold, the test rows of each sample set.
-    tests: Vec<Vec<Vec<usize>>>,
-    /// For each fold, its share and draw.
-    draws: Vec<(f64, usize)>,
-    /// For one-vs-all tasks, the class of each row.
-    classes: Option<Vec<usize>>,
+    source: Source,
+    settings: Settings,
 }
 
 impl Experiment {
-    /// Chooses the rows, makes the draws, and refuses whatever cannot be fitted.
+    /// Makes every draw once, so that whatever cannot be drawn or fitted is refused now.
     ///
     /// # Errors
     /// When a class has too few rows for the subset or for a share.
-    pub fn new(set: &'static Benchmark, source: &Source, settings: &Settings) -> Result<Self> {
-        let file = source.file.clone();
-        let groups = chosen_rows(set, source, settings.seed).with_context(|| file.clone())?;
-        let values = scaled(source, &groups, settings.scale);
+    pub fn new(set: &'static Benchmark, source: Source, settings: &Settings) -> Result<Self> {
         let mut fingerprint = Fingerprint::default();
-        let mut samples = Vec::new();
-        for (rows, values) in groups.iter().map(|(_, rows)| rows).zip(&values) {
-            samples.push(Samples::new(values.clone(), rows.len(), source.columns)?);
-            fingerprint.numbers(values);
-            for &row in rows {
-                fingerprint.bytes(source.labels[row].as_bytes());
-            }
+        fingerprint.numbers(&source.values);
+        for name in source.labels.iter().chain(source.tasks.iter().flatten()) {
+            fingerprint.bytes(name.as_bytes());
         }
-        let (tasks, classes) = tasks_of(set, source, &groups);
         let shares = settings
             .shares
             .clone()
             .unwrap_or_else(|| set.shares.to_vec());
-        let mut folds = Vec::new();
-        let mut tests = Vec::new();
-        let mut draws = Vec::new();
-        // Draw by draw over all shares, so that an estimate of the time left holds from the beginning.
-        for run in 0..settings.runs {
-            for &share in &shares {
-                let (fold, test) = draw(set, source, &groups, share, run, settings.seed)?;
-                folds.push(fold);
-                tests.push(test);
-                draws.push((share, run));
-            }
+        let experiment = Self {
+            set,
+            data: fingerprint.text(),
+            shares,
+            source,
+            settings: settings.clone(),
+        };
+        for run in experiment.runs() {
+            experiment.draw(run)?;
         }
+        Ok(experiment)
+    }
+
+    /// The numbers of its draws.
+    pub fn runs(&self) -> std::ops::Range<usize> {
+        0..self.settings.runs
+    }
+
+    /// The names of a draw's units.
+    pub fn keys(&self, run: usize) -> Vec<Key> {
+        let methods = &self.settings.methods;
+        self.shares
+            .iter()
+            .flat_map(|&share| {
+                methods
+                    .iter()
+                    .map(move |&method| key(self.set.name, share, run, method))
+            })
+            .collect()
+    }
+
+    /// How many fits all draws take.
+    pub fn fits(&self) -> usize {
+        let kernels = self.settings.kernels.len();
+        let methods = self.settings.methods.iter();
+        let cells: usize = methods
+            .map(|method| C.len() * method.sharings(1, kernels).len())
+            .sum();
+        self.settings.runs * self.shares.len() * cells
+    }
+
+    /// Chooses the rows of a draw and divides them, for each share.
+    ///
+    /// # Errors
+    /// When a class has too few rows for the subset or for a share.
+    pub fn draw(&self, run: usize) -> Result<Draw<'_>> {
+        let (set, source, settings) = (self.set, &self.source, &self.settings);
+        let groups =
+            chosen_rows(set, source, run, settings.seed).with_context(|| source.file.clone())?;
+        let samples = scaled(source, &groups, settings.scale)
+            .into_iter()
+            .zip(&groups)
+            .map(|(values, (_, rows))| Samples::new(values, rows.len(), source.columns))
+            .collect::<mtmkl::Result<_>>()?;
+        let (tasks, classes) = tasks_of(set, source, &groups);
         let cells = settings
             .methods
             .iter()
@@ -168,27 +194,53 @@ impl Experiment {
             MachineSpec::svc(1.0),
             SharingSpec::Uniform,
         );
-        let experiment = Self {
-            set,
-            file,
-            data: fingerprint.text(),
+        // The largest share first: the threads then end a draw together.
+        let mut shares = self.shares.clone();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        let (folds, tests) = shares
+            .iter()
+            .map(|&share| divided(set, source, &groups, share, run, settings.seed))
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .unzip();
+        let draw = Draw {
+            experiment: self,
+            run,
             shares,
             problem: Problem::new(spec, samples, tasks)?,
             grid: Grid::of(cells),
             kernel_sets: vec![(0..settings.kernels.len()).collect()],
             folds,
             tests,
-            draws,
             classes,
         };
-        experiment.search()?;
-        Ok(experiment)
+        draw.search()?;
+        Ok(draw)
     }
+}
 
-    /// The search over all its draws, everything checked.
+/// The rows of one draw, divided for each share.
+#[derive(Debug)]
+pub struct Draw<'a> {
+    experiment: &'a Experiment,
+    run: usize,
+    problem: Problem,
+    grid: Grid,
+    kernel_sets: Vec<Vec<usize>>,
+    /// For each fold, its share.
+    shares: Vec<f64>,
+    folds: Vec<Fold>,
+    /// For each fold, the test rows of each sample set.
+    tests: Vec<Vec<Vec<usize>>>,
+    /// For one-vs-all tasks, the class of each row.
+    classes: Option<Vec<usize>>,
+}
+
+impl Draw<'_> {
+    /// The search over all its shares, everything checked.
     ///
     /// # Errors
-    /// When a cell does not go with a draw.
+    /// When a cell does not go with a share.
     pub fn search(&self) -> Result<Search<'_>> {
         Ok(Search::new(
             &self.problem,
@@ -203,16 +255,16 @@ impl Experiment {
         &self.problem
     }
 
-    /// One chain of cells for each draw and method.
+    /// One chain of cells for each share and method.
     pub fn chains(&self) -> Vec<Chain> {
         self.grid.chains(self.folds.len())
     }
 
     /// What a chain's unit is called in the journal.
     pub fn key(&self, chain: &Chain) -> Key {
-        let (share, run) = self.draws[chain.fold];
         let method = Method::of(&self.grid.cells()[chain.cells[0]]);
-        key(self.set.name, share, run, method)
+        let set = self.experiment.set.name;
+        key(set, self.shares[chain.fold], self.run, method)
     }
 
     /// Fits a chain's cells and judges the best; `None` where it was stopped.
@@ -227,13 +279,12 @@ impl Experiment {
         limits: &Limits,
         threads: usize,
     ) -> Result<Option<Unit>> {
-        let (share, run) = self.draws[chain.fold];
         let method = Method::of(&self.grid.cells()[chain.cells[0]]);
         let mut unit = Unit {
-            set: self.set.name.to_string(),
-            data: self.data.clone(),
-            share,
-            run,
+            set: self.experiment.set.name.to_string(),
+            data: self.experiment.data.clone(),
+            share: self.shares[chain.fold],
+            run: self.run,
             method,
             c: f64::NAN,
             choice: None,
@@ -335,9 +386,14 @@ fn seed_of(seed: u64, purpose: &str) -> u64 {
     Random::new(u64::from_str_radix(&fingerprint.text(), 16).unwrap_or(seed)).bits()
 }
 
-/// The rows of the subset by sample set, each with its task's name (or none for one-vs-all).
-fn chosen_rows(set: &Benchmark, source: &Source, seed: u64) -> Result<Vec<(String, Vec<usize>)>> {
-    let mut random = Random::new(seed_of(seed, &format!("subset {}", set.name)));
+/// The rows of a draw's subset by sample set, each with its task's name (or none for one-vs-all).
+fn chosen_rows(
+    set: &Benchmark,
+    source: &Source,
+    run: usize,
+    seed: u64,
+) -> Result<Vec<(String, Vec<usize>)>> {
+    let mut random = Random::new(seed_of(seed, &format!("subset {} {run}", set.name)));
     let mut by_class: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (row, label) in source.labels.iter().enumerate() {
         let task = source
@@ -483,8 +539,8 @@ fn tasks_of(
     }
 }
 
-/// Training and validation rows of a draw, and its test rows.
-fn draw(
+/// Training and validation rows of a draw for a share, and its test rows.
+fn divided(
     set: &Benchmark,
     source: &Source,
     groups: &[(String, Vec<usize>)],
