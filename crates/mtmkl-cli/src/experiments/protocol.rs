@@ -587,3 +587,44 @@ fn divided(
     }
     Ok((fold, tests))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::paper::BENCHMARKS;
+
+    /// Sixty rows of two tasks, one in three of class 1.
+    fn mines() -> Source {
+        Source {
+            file: "mines".to_string(),
+            values: (0..60).map(f64::from).collect(),
+            columns: 1,
+            labels: (0..60)
+                .map(|row| if row % 3 == 0 { "1" } else { "-1" }.to_string())
+                .collect(),
+            tasks: Some((0..60).map(|row| (row % 2 + 1).to_string()).collect()),
+        }
+    }
+
+    #[test]
+    fn each_draw_has_rows_of_its_own_always_the_same() {
+        let source = mines();
+        let set = BENCHMARKS
+            .iter()
+            .find(|set| set.name == "landmine")
+            .unwrap();
+        let rows = |run| chosen_rows(set, &source, run, 0).unwrap();
+        assert_eq!(rows(3), rows(3));
+        assert_ne!(rows(0), rows(1));
+        assert_ne!(rows(0), chosen_rows(set, &source, 0, 1).unwrap());
+        for (task, rows) in rows(0) {
+            let of_class = |class: &str| {
+                let own = rows.iter().filter(|&&row| source.labels[row] == class);
+                own.count()
+            };
+            assert_eq!((of_class("1"), of_class("-1")), (10, 10));
+            let tasks = source.tasks.as_ref().unwrap();
+            assert!(rows.iter().all(|&row| tasks[row] == task));
+        }
+    }
+}
