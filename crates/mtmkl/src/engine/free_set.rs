@@ -134,13 +134,14 @@ impl FreeSet {
         }
         let known = free.iter().zip(is_known);
         let further: Vec<usize> = known.filter(|(_, known)| !known).map(|(&v, _)| v).collect();
-        if (held.len() + further.len()) * CHANGED > self.variables.len() {
-            return false;
-        }
+        let too_many = |changed: usize| changed * CHANGED > self.variables.len();
         if further.is_empty() && self.held.iter().all(|position| held.contains(position)) {
             // More are held than before: what is known stays.
             held.retain(|position| !self.held.contains(position));
-            return held.is_empty() || self.hold(&held);
+            return held.is_empty() || (!too_many(held.len()) && self.hold(&held));
+        }
+        if too_many(held.len() + further.len()) {
+            return false;
         }
         if !further.is_empty() {
             let old = self.variables.len();
