@@ -182,6 +182,11 @@ impl Cholesky {
         true
     }
 
+    /// Row i of L, up to its diagonal.
+    pub(crate) fn lower_row(&self, i: usize) -> Vec<f64> {
+        (0..=i).map(|j| self.lower[(i, j)]).collect()
+    }
+
     /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
     pub(crate) fn solve_lower(&self, b: &mut [f64], columns: usize) {
         let n = self.lower.nrows();

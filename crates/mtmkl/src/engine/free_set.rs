@@ -35,6 +35,41 @@ const CHANGED: usize = 12;
 /// Added to the diagonal, relative to it.
 const JITTER: f64 = 1e-12;
 
+/// A rotation that takes the second of two numbers to zero.
+#[derive(Clone, Copy)]
+struct Turn {
+    cosine: f64,
+    sine: f64,
+}
+
+impl Turn {
+    fn new(first: f64, second: f64) -> Self {
+        let length = first.hypot(second);
+        if length == 0.0 {
+            return Self {
+                cosine: 1.0,
+                sine: 0.0,
+            };
+        }
+        Self {
+            cosine: first / length,
+            sine: second / length,
+        }
+    }
+
+    fn pair(self, first: &mut f64, second: &mut f64) {
+        let (x, y) = (*first, *second);
+        *first = self.cosine * x + self.sine * y;
+        *second = self.cosine * y - self.sine * x;
+    }
+
+    fn vectors(self, first: &mut [f64], second: &mut [f64]) {
+        for (x, y) in first.iter_mut().zip(second) {
+            self.pair(x, y);
+        }
+    }
+}
+
 /// Where a variable stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -96,18 +131,26 @@ impl FreeSet {
         }
         let n = rows.count();
         let samples: Vec<usize> = variables.iter().map(|v| v % n).collect();
-        let factor = Cholesky::of_columns(samples.len(), JITTER, |j, column| {
+        Self::of_columns(variables, n, |j, column| {
             rows.later_entries(&samples[j..], column);
-        })?;
+        })
+    }
+
+    /// With K_FF whose column j, from row j down, `fill` writes.
+    fn of_columns(
+        variables: Vec<usize>,
+        samples: usize,
+        fill: impl Fn(usize, &mut [f64]),
+    ) -> Option<Self> {
+        let ones = vec![1.0; variables.len()];
         let mut set = Self {
             basis: Vec::new(),
             triangle: Vec::new(),
             held: Vec::new(),
-            samples: n,
+            samples,
+            factor: Cholesky::of_columns(variables.len(), JITTER, fill)?,
             variables,
-            factor,
         };
-        let ones = vec![1.0; set.variables.len()];
         set.add_conditions(ones, 1).then_some(set)
     }
 
@@ -134,36 +177,97 @@ impl FreeSet {
         }
         let known = free.iter().zip(is_known);
         let further: Vec<usize> = known.filter(|(_, known)| !known).map(|(&v, _)| v).collect();
-        let too_many = |changed: usize| changed * CHANGED > self.variables.len();
-        if further.is_empty() && self.held.iter().all(|position| held.contains(position)) {
-            // More are held than before: what is known stays.
-            held.retain(|position| !self.held.contains(position));
-            return held.is_empty() || (!too_many(held.len()) && self.hold(&held));
-        }
-        if too_many(held.len() + further.len()) {
+        // Both in ascending order. What a step put to a bound is held already.
+        let mut before = self.held.clone();
+        before.sort_unstable();
+        let without = |some: &[usize], others: &[usize]| -> Vec<usize> {
+            let is_left = |position: &&usize| others.binary_search(position).is_err();
+            some.iter().filter(is_left).copied().collect()
+        };
+        let (released, fresh) = (without(&before, &held), without(&held, &before));
+        let changed = released.len() + fresh.len() + further.len();
+        if changed * CHANGED > self.variables.len() || self.too_many(fresh.len()) {
             return false;
         }
-        if !further.is_empty() {
-            let old = self.variables.len();
-            self.variables.extend_from_slice(&further);
-            let all = self.variables.len();
-            let columns: Vec<usize> = self.variables.iter().map(|v| v % samples).collect();
-            let mut border = vec![0.0; further.len() * all];
-            for (row, &v) in border.chunks_exact_mut(all).zip(&further) {
-                entries(v % samples, &columns, row);
+        for position in released {
+            self.release(position);
+        }
+        if !further.is_empty() && !self.extend(&further, entries) {
+            return false;
+        }
+        fresh.is_empty() || self.hold(&fresh)
+    }
+
+    /// Takes these variables in, with their entries of the same K. False where K does not allow it.
+    fn extend(&mut self, further: &[usize], entries: impl Fn(usize, &[usize], &mut [f64])) -> bool {
+        let old = self.variables.len();
+        self.variables.extend_from_slice(further);
+        let all = self.variables.len();
+        let columns: Vec<usize> = self.variables.iter().map(|v| v % self.samples).collect();
+        let mut border = vec![0.0; further.len() * all];
+        for (row, &column) in border.chunks_exact_mut(all).zip(&columns[old..]) {
+            entries(column, &columns, row);
+        }
+        for i in 0..further.len() {
+            border[i * all + old + i] *= 1.0 + JITTER;
+        }
+        if !self.factor.extend(&border, further.len()) {
+            return false;
+        }
+        // L⁻¹A has further rows, a forward substitution that goes on: with W the new rows of L, the same number of Y below QR.
+        let mut rows: Vec<Vec<f64>> = Vec::with_capacity(further.len());
+        for position in old..all {
+            let lower = self.factor.lower_row(position);
+            let along: Vec<f64> = self.basis.iter().map(|q| dot(&lower[..old], q)).collect();
+            let mut row: Vec<f64> = (self.triangle.iter())
+                .map(|column| -dot(&along[..column.len()], column))
+                .collect();
+            // The sum has a term for each variable, the other conditions have none for new ones.
+            row[0] += 1.0;
+            for (known, weight) in rows.iter().zip(&lower[old..]) {
+                linalg::axpy(-weight, known, &mut row);
             }
-            for i in 0..further.len() {
-                border[i * all + old + i] *= 1.0 + JITTER;
+            for value in &mut row {
+                *value /= lower[position];
             }
-            if !self.factor.extend(&border, further.len()) {
-                return false;
+            rows.push(row);
+        }
+        for direction in &mut self.basis {
+            direction.resize(all, 0.0);
+        }
+        for (position, mut row) in (old..all).zip(rows) {
+            let mut rest = vec![0.0; all];
+            rest[position] = 1.0;
+            for i in 0..self.basis.len() {
+                let turn = Turn::new(self.triangle[i][i], row[i]);
+                for (column, value) in self.triangle[i..].iter_mut().zip(&mut row[i..]) {
+                    turn.pair(&mut column[i], value);
+                }
+                turn.vectors(&mut self.basis[i], &mut rest);
             }
         }
-        self.basis.clear();
-        self.triangle.clear();
-        self.held.clear();
-        let ones = vec![1.0; self.variables.len()];
-        self.add_conditions(ones, 1) && (held.is_empty() || self.hold(&held))
+        true
+    }
+
+    /// Lets a variable that is held move again: L⁻¹A = QR without that column, brought back to a triangle by turns of neighbours.
+    fn release(&mut self, position: usize) {
+        let Some(at) = self.held.iter().position(|&held| held == position) else {
+            return;
+        };
+        self.held.remove(at);
+        // The first condition is the sum.
+        self.triangle.remove(at + 1);
+        for i in at + 1..self.triangle.len() {
+            let turn = Turn::new(self.triangle[i][i], self.triangle[i][i + 1]);
+            for column in &mut self.triangle[i..] {
+                let (upper, lower) = column.split_at_mut(i + 1);
+                turn.pair(&mut upper[i], &mut lower[0]);
+            }
+            self.triangle[i].truncate(i + 1);
+            let (first, second) = self.basis.split_at_mut(i + 1);
+            turn.vectors(&mut first[i], &mut second[0]);
+        }
+        self.basis.pop();
     }
 
     /// Holds these positions from now on; false where nothing would be left to move.
@@ -332,5 +436,98 @@ impl FreeSet {
             };
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    const SAMPLES: usize = 60;
+
+    /// A positive definite matrix.
+    fn kernel(random: &mut Random) -> Vec<f64> {
+        let factor: Vec<f64> = (0..SAMPLES * SAMPLES)
+            .map(|_| random.uniform() - 0.5)
+            .collect();
+        let mut matrix = vec![0.0; SAMPLES * SAMPLES];
+        linalg::add_gram(&factor, SAMPLES, &mut matrix);
+        matrix
+    }
+
+    fn set_of(kernel: &[f64], variables: &[usize]) -> FreeSet {
+        let entry = |i: usize, j: usize| kernel[variables[i] * SAMPLES + variables[j]];
+        let fill = |j: usize, column: &mut [f64]| {
+            for (value, i) in column.iter_mut().zip(j..) {
+                *value = entry(i, j);
+            }
+        };
+        FreeSet::of_columns(variables.to_vec(), SAMPLES, fill).unwrap()
+    }
+
+    /// The step for these slopes by sample, in the order of samples: zero for what does not move.
+    fn moves(set: &FreeSet, slopes: &[f64]) -> Vec<f64> {
+        let own: Vec<f64> = set.variables.iter().map(|&v| slopes[v]).collect();
+        let mut moves = vec![0.0; SAMPLES];
+        let found = set.solve(&own, &vec![0.0; 1 + set.held.len()]);
+        for (&v, value) in set.variables.iter().zip(found) {
+            moves[v] = value;
+        }
+        moves
+    }
+
+    #[test]
+    fn a_set_that_followed_is_the_set_made_anew() {
+        let mut random = Random::new(5);
+        let kernel = kernel(&mut random);
+        let slopes: Vec<f64> = (0..SAMPLES).map(|_| random.uniform()).collect();
+        let entries = |i: usize, columns: &[usize], out: &mut [f64]| {
+            for (value, &j) in out.iter_mut().zip(columns) {
+                *value = kernel[i * SAMPLES + j];
+            }
+        };
+        let mut free: Vec<usize> = (0..SAMPLES).filter(|v| v % 5 > 0).collect();
+        let mut set = set_of(&kernel, &free);
+        let (mut released, mut held, mut taken_in) = (0, 0, 0);
+        for _ in 0..60 {
+            // Two samples change sides.
+            for _ in 0..2 {
+                let v = (random.bits() % SAMPLES as u64) as usize;
+                match free.binary_search(&v) {
+                    Ok(at) => {
+                        free.remove(at);
+                        held += 1;
+                    }
+                    Err(at) => {
+                        released += usize::from(set.variables.contains(&v));
+                        taken_in += usize::from(!set.variables.contains(&v));
+                        free.insert(at, v);
+                    }
+                }
+            }
+            if !set.follow(&free, entries) {
+                set = set_of(&kernel, &free);
+            }
+            let anew = set_of(&kernel, &free);
+            let (ours, wanted) = (moves(&set, &slopes), moves(&anew, &slopes));
+            for (x, y) in ours.iter().zip(&wanted) {
+                assert!((x - y).abs() < 1e-8 * (1.0 + y.abs()), "{x} {y}");
+            }
+            // V'V, for two columns.
+            let image = |v: usize, row: &mut [f64]| {
+                row[0] = slopes[v];
+                row[1] = 1.0 + slopes[v] * slopes[v];
+            };
+            let gram = |set: &FreeSet| {
+                let mut gram = vec![0.0; 4];
+                linalg::add_gram(&set.curvature(2, image), 2, &mut gram);
+                gram
+            };
+            for (x, y) in gram(&set).iter().zip(gram(&anew)) {
+                assert!((x - y).abs() < 1e-8 * (1.0 + y.abs()), "{x} {y}");
+            }
+        }
+        assert!(released > 5 && held > 5 && taken_in > 5);
     }
 }
