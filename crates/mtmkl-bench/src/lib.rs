@@ -1,10 +1,15 @@
 //! What the benchmarks share: problems of any size that are the same everywhere, and what a process took.
 
+use mimalloc::MiMalloc;
 use mtmkl::kernel::{Columns, Gaussian, KernelView};
 use mtmkl::machine::MachineSpec;
 use mtmkl::random::Random;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Error, Problem, ProblemSpec, Samples, Targets, Task};
+
+/// The allocator of the program and of the Python package, for every benchmark (ADR 13).
+#[global_allocator]
+static MEMORY: MiMalloc = MiMalloc;
 
 /// `count` × `columns` values, roughly normal (sums of uniforms).
 pub fn table(count: usize, columns: usize, seed: u64) -> Vec<f64> {

@@ -10,7 +10,12 @@ mod errors;
 mod fit;
 mod model;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+/// Memory in huge pages, kept between fits (ADR 13).
+#[global_allocator]
+static MEMORY: MiMalloc = MiMalloc;
 
 /// The compiled part of mtmkl. Use the estimators of the package `mtmkl` instead.
 #[pymodule]

@@ -187,7 +187,6 @@ impl State {
         };
         let mut product = self.product(theta);
         let size = slope_size(&linear, &self.beta, rows.diagonal());
-        let mut tolerance = 1e-2 * size;
         let mut steps = 0;
         let mut gap = dual.scale * qp::gap(&qp, &self.beta, &product);
         let target = |beta: &[f64], product: &[f64]| {
@@ -198,6 +197,7 @@ impl State {
         let mut accuracy = target(&self.beta, &product);
         // Without a concave ḡ there is no direct step: it may lead to a saddle.
         let direct = effort.concave && effort.curvature;
+        let mut tolerance = if direct { 5e-2 } else { 1e-2 } * size;
         // A factorisation at hand predicts where β moves to with θ. Else small steps until the bounds are mostly settled, then
         // a direct one on what is free; and again where that was too early.
         let mut known = self.kept.take().filter(|_| direct);

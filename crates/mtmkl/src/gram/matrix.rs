@@ -1,6 +1,7 @@
 //! Where the values of a Gram matrix come from.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::mapped::Mapped;
@@ -80,10 +81,17 @@ impl Matrix {
 }
 
 pub(super) fn subset<T: Copy>(values: &[T], n: usize, chosen: &[usize]) -> Vec<T> {
+    // Neighbours are copied together.
+    let runs: Vec<Range<usize>> = chosen
+        .chunk_by(|&j, &next| next == j + 1)
+        .map(|run| run[0]..run[0] + run.len())
+        .collect();
     let mut out = Vec::with_capacity(chosen.len() * chosen.len());
     for &i in chosen {
         let row = &values[i * n..(i + 1) * n];
-        out.extend(chosen.iter().map(|&j| row[j]));
+        for run in &runs {
+            out.extend_from_slice(&row[run.clone()]);
+        }
     }
     out
 }
