@@ -55,9 +55,11 @@ impl Solver for Newton {
             if let Some(status) = certificate.finished() {
                 break status;
             }
-            request.accuracy = request
-                .accuracy
-                .min(inner_accuracy(certificate.gap(), run.tolerance));
+            // The next gap is about the square of this one. Where that would be the last, the inner solves must not spoil it.
+            let gap = certificate.gap();
+            let is_last = gap * gap <= run.tolerance;
+            let wanted = inner_accuracy(if is_last { 0.0 } else { gap }, run.tolerance);
+            request.accuracy = request.accuracy.min(wanted);
             let Some(curvature) = current.curvature.as_deref() else {
                 break Status::Stalled;
             };
