@@ -60,6 +60,9 @@ pub(super) struct Effort<'a> {
     pub(super) stop: &'a Stop,
 }
 
+/// A direct step with the right K_FF that leaves no more than this share of the gap has left a few variables on the wrong side, and the
+/// next one will have them.
+const FEW_LEFT: f64 = 0.1;
 /// A gap that did not fall for this many rounds of direct and small steps will not fall.
 const IDLE_ROUNDS: usize = 30;
 
@@ -234,7 +237,7 @@ impl State {
                     if gap <= accuracy {
                         break;
                     }
-                    if is_old {
+                    if is_old || gap <= FEW_LEFT * before {
                         share = gap / before;
                         due = true;
                         continue;
