@@ -474,7 +474,8 @@ impl TermState {
         }
     }
 
-    /// Whether after this step N(x) + v − radius is at most v or a small part of the radius, or at least smaller than it was.
+    /// Whether after this step N(x) + v − radius is at most v or a small part of the radius, or at least smaller than it was: by a
+    /// tenth of what the step would take off it if N were a straight line, however short the step.
     pub(super) fn stays_close(&self, direction: &Direction, step: f64) -> bool {
         if self.slack.is_empty() {
             return true;
@@ -492,7 +493,7 @@ impl TermState {
             .iter()
             .zip(&moved.slack)
             .zip(before)
-            .all(|((after, slack), before)| *after <= slack.max(0.9 * before).max(free))
+            .all(|((after, slack), before)| *after <= slack.max((1.0 - 0.1 * step) * before).max(free))
     }
 
     /// x ← x + step · dx, with the slack that belongs to it; negative slacks say that x is outside.
