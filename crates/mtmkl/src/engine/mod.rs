@@ -39,6 +39,8 @@ pub struct Evaluation {
     pub sensitivities: Grid,
     /// H_t per task, where asked for.
     pub curvature: Option<Vec<Curvature>>,
+    /// Per task, whether κα is feasible too for 0 ≤ κ ≤ 1, and makes κ times the part of ḡ without θ: ḡ(κα, θ) = κ constant − κ² ⟨s, θ⟩.
+    pub scales: Vec<bool>,
     /// Steps of the inner solver, summed over tasks.
     pub inner_iterations: usize,
     /// What rounding can do to the values: 1e-14 of the terms that are added up in them.

@@ -493,7 +493,9 @@ impl TermState {
             .iter()
             .zip(&moved.slack)
             .zip(before)
-            .all(|((after, slack), before)| *after <= slack.max((1.0 - 0.1 * step) * before).max(free))
+            .all(|((after, slack), before)| {
+                *after <= slack.max((1.0 - 0.1 * step) * before).max(free)
+            })
     }
 
     /// x ← x + step · dx, with the slack that belongs to it; negative slacks say that x is outside.
