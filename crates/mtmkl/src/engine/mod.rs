@@ -73,6 +73,16 @@ pub struct Curvature {
     pub factor: Vec<f64>,
 }
 
+impl Curvature {
+    /// H = 0.
+    pub(crate) fn none() -> Self {
+        Self {
+            rank: 0,
+            factor: Vec::new(),
+        }
+    }
+}
+
 /// One local maximum of ḡ for one task: ḡ(α, θ') = constant − ⟨s, θ'⟩.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalMaximum {

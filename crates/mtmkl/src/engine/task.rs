@@ -444,10 +444,7 @@ impl State {
         let n = self.anchor.len();
         let kernels = grams.grams.kernels();
         let Some(Kept { set, .. }) = &self.kept else {
-            return Curvature {
-                rank: 0,
-                factor: Vec::new(),
-            };
+            return Curvature::none();
         };
         let block = set.curvature(kernels, |v, row| {
             let i = v % n;

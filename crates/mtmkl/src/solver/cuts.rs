@@ -390,6 +390,32 @@ impl Memory {
             })
             .collect()
     }
+
+    /// The linear functions themselves, as cuts into that of one evaluation: with these and without curvature the model is nowhere above J, and its
+    /// minimum a lower bound.
+    pub(super) fn lines(&self, at: &Known) -> Vec<Vec<Cut>> {
+        (0..at.values.len())
+            .map(|task| {
+                let s = at.sensitivities.row(task);
+                let lines = self.0.iter().map(|other| {
+                    let theirs = other.sensitivities.row(task);
+                    let constant = other.constant(task);
+                    let offset = constant - dot(theirs, at.theta.row(task)) - at.values[task];
+                    Cut {
+                        slope: s
+                            .iter()
+                            .zip(theirs)
+                            .map(|(here, there)| here - there)
+                            .collect(),
+                        offset,
+                        constant,
+                        sensitivities: theirs.to_vec(),
+                    }
+                });
+                lines.collect()
+            })
+            .collect()
+    }
 }
 
 /// D of the evaluation at θ_k mixed with the cuts in these proportions: also a lower bound on J*. At a corner of J no single α gives a good one.

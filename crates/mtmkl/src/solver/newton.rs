@@ -3,7 +3,7 @@
 use super::cuts::{Known, Memory, mixed_bound};
 use super::model::Model;
 use super::{Certificate, Epf, Solution, Solver, inner_accuracy};
-use crate::engine::{Engine, Request};
+use crate::engine::{Curvature, Engine, Request};
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::run::{Run, Status};
@@ -33,6 +33,8 @@ const MOST_MODELS: usize = 5;
 const IDLE_PASSES: usize = 30;
 /// How precisely to solve the model, as a part of the current gap.
 const MODEL_ACCURACY: f64 = 0.02;
+/// A promised decrease below this part of the gap says that the lower bound is what is far off; it is then found to this part of the gap.
+const BEHIND: f64 = 0.1;
 /// No part of a decrease needs to be known better than this, as a part of the tolerated gap.
 const LEAST_ACCURACY: f64 = 1e-3;
 
@@ -99,9 +101,27 @@ impl Solver for Newton {
                     };
                     let gap = (certificate.objective - certificate.bound).max(0.0);
                     let accuracy = MODEL_ACCURACY * gap;
-                    let least = LEAST_ACCURACY * run.tolerance * certificate.objective.abs();
-                    let found = model.minimise(&constraints, accuracy, least);
+                    let tolerated = run.tolerance * certificate.objective.abs();
+                    let found = model.minimise(&constraints, accuracy, LEAST_ACCURACY * tolerated);
                     certificate.raise_bound(mixed_bound(&here, &cuts, &found.weights, sharing));
+                    if -found.value < BEHIND * gap {
+                        // θ is better than the bound says.
+                        let lines = memory.lines(&here);
+                        let flat = vec![Curvature::none(); theta.rows()];
+                        let model = Model {
+                            curvature: &flat,
+                            bends: None,
+                            cuts: &lines,
+                            ..model
+                        };
+                        let found = model.minimise(&constraints, BEHIND * gap, BEHIND * tolerated);
+                        certificate.raise_bound(mixed_bound(
+                            &here,
+                            &lines,
+                            &found.weights,
+                            sharing,
+                        ));
+                    }
                     if let Some(status) = certificate.finished() {
                         break 'outer status;
                     }
