@@ -244,8 +244,9 @@ pub(super) struct Known {
 const SCALES: [f64; 5] = [0.8, 0.6, 0.4, 0.25, 0.1];
 /// No more evaluations than this are remembered.
 const REMEMBERED: usize = 12;
-/// At θ_k a cut stays below J by this part of what the linear function it comes from does: the model must not have a kink there that J has not.
-const BELOW: f64 = 0.5;
+/// At θ_k a cut stays below J, by one less this part of what the linear function it comes from does: the model must not have a kink
+/// there that J has not.
+const BELOW: f64 = 0.9;
 
 /// J_t at another θ, and what the model here says.
 #[derive(Debug)]

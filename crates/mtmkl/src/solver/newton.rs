@@ -26,7 +26,7 @@ const SHORTEST: f64 = 1e-6;
 /// Damping below this is none.
 const LEAST_DAMPING: f64 = 1e-3;
 /// As far as one point tells, no task needs more.
-const MOST_DAMPING: f64 = 10.0;
+const MOST_DAMPING: f64 = 3.0;
 /// So many steps are aimed anew from the same point before they are made shorter.
 const MOST_MODELS: usize = 5;
 /// A gap that did not fall in this many steps will not fall.

@@ -285,12 +285,6 @@ impl TermState {
         )
     }
 
-    pub(super) fn complementarity_after(&self, direction: &Direction, step: f64) -> (f64, f64) {
-        let mut moved = self.clone();
-        moved.advance(direction, step);
-        moved.complementarity()
-    }
-
     /// The term's part of the Newton matrix: per row a diagonal, rank-one pieces and sums; and what couples the rows.
     pub(super) fn matrix(&self) -> (Vec<RowMatrix>, Option<Extra>) {
         if !self.is_variable() {
