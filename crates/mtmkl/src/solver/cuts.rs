@@ -30,7 +30,8 @@ impl Cut {
 #[derive(Debug, Clone)]
 pub(super) struct Excess<'a> {
     cuts: &'a [Cut],
-    excess: f64,
+    /// e
+    height: f64,
     /// The multiplier of e ≥ 0.
     hold: f64,
     slack: Vec<f64>,
@@ -41,7 +42,7 @@ pub(super) struct Excess<'a> {
 /// A step of e, v and their multipliers.
 #[derive(Debug, Clone)]
 pub(super) struct ExcessStep {
-    excess: f64,
+    height: f64,
     hold: f64,
     slack: Vec<f64>,
     weights: Vec<f64>,
@@ -64,12 +65,12 @@ impl<'a> Excess<'a> {
     /// Strictly feasible at δ.
     pub(super) fn new(cuts: &'a [Cut], delta: &[f64], scale: f64) -> Self {
         let values: Vec<f64> = cuts.iter().map(|cut| cut.value(delta)).collect();
-        let excess = values.iter().fold(0.0_f64, |a, &b| a.max(b)) + scale;
+        let height = values.iter().fold(0.0_f64, |a, &b| a.max(b)) + scale;
         Self {
             cuts,
-            excess,
+            height,
             hold: 0.0,
-            slack: values.iter().map(|value| excess - value).collect(),
+            slack: values.iter().map(|value| height - value).collect(),
             weights: vec![0.0; cuts.len()],
         }
     }
@@ -78,7 +79,7 @@ impl<'a> Excess<'a> {
         if self.cuts.is_empty() {
             return;
         }
-        self.hold = mu / self.excess;
+        self.hold = mu / self.height;
         for (weight, slack) in self.weights.iter_mut().zip(&self.slack) {
             *weight = mu / slack;
         }
@@ -89,7 +90,7 @@ impl<'a> Excess<'a> {
             return (0.0, 0.0);
         }
         (
-            self.excess * self.hold + dot(&self.slack, &self.weights),
+            self.height * self.hold + dot(&self.slack, &self.weights),
             1.0 + self.cuts.len() as f64,
         )
     }
@@ -107,10 +108,10 @@ impl<'a> Excess<'a> {
                 (mu - product) / self.slack[j]
             })
             .collect();
-        let product = predicted.map_or(0.0, |p| p.excess * p.hold);
+        let product = predicted.map_or(0.0, |p| p.height * p.hold);
         Reduced {
-            own: ratios.iter().sum::<f64>() + self.hold / self.excess,
-            right: targets.iter().sum::<f64>() + (mu - product) / self.excess - 1.0,
+            own: ratios.iter().sum::<f64>() + self.hold / self.height,
+            right: targets.iter().sum::<f64>() + (mu - product) / self.height - 1.0,
             ratios,
             targets,
         }
@@ -131,7 +132,7 @@ impl<'a> Excess<'a> {
             }
             // w_i − w_i²/own without cancellation
             let others: f64 = (0..count).filter(|&j| j != i).map(|j| w[j]).sum();
-            matrix[i * count + i] = w[i] * (others + self.hold / self.excess) / reduced.own;
+            matrix[i * count + i] = w[i] * (others + self.hold / self.height) / reduced.own;
         }
         let mut factor = plain.factor.clone();
         for row in semidefinite_factor(matrix, count).chunks_exact(count) {
@@ -168,7 +169,7 @@ impl<'a> Excess<'a> {
     ) -> ExcessStep {
         if self.cuts.is_empty() {
             return ExcessStep {
-                excess: 0.0,
+                height: 0.0,
                 hold: 0.0,
                 slack: Vec::new(),
                 weights: Vec::new(),
@@ -180,15 +181,15 @@ impl<'a> Excess<'a> {
             .iter()
             .map(|cut| dot(&cut.slope, change))
             .collect();
-        let excess = (dot(&reduced.ratios, &along) + reduced.right) / reduced.own;
-        let slack: Vec<f64> = along.iter().map(|along| excess - along).collect();
+        let height = (dot(&reduced.ratios, &along) + reduced.right) / reduced.own;
+        let slack: Vec<f64> = along.iter().map(|along| height - along).collect();
         let weights = (0..slack.len())
             .map(|j| reduced.targets[j] - self.weights[j] - reduced.ratios[j] * slack[j])
             .collect();
-        let product = predicted.map_or(0.0, |p| p.excess * p.hold);
-        let hold = (mu - product - self.hold * excess) / self.excess - self.hold;
+        let product = predicted.map_or(0.0, |p| p.height * p.hold);
+        let hold = (mu - product - self.hold * height) / self.height - self.hold;
         ExcessStep {
-            excess,
+            height,
             hold,
             slack,
             weights,
@@ -200,7 +201,7 @@ impl<'a> Excess<'a> {
         &'b self,
         step: &'b ExcessStep,
     ) -> impl Iterator<Item = (f64, f64)> + 'b {
-        let own = [(self.excess, step.excess), (self.hold, step.hold)];
+        let own = [(self.height, step.height), (self.hold, step.hold)];
         let own = own
             .into_iter()
             .take(if self.cuts.is_empty() { 0 } else { 2 });
@@ -214,7 +215,7 @@ impl<'a> Excess<'a> {
     }
 
     pub(super) fn advance(&mut self, direction: &ExcessStep, step: f64) {
-        self.excess += step * direction.excess;
+        self.height += step * direction.height;
         self.hold += step * direction.hold;
         axpy(step, &direction.slack, &mut self.slack);
         axpy(step, &direction.weights, &mut self.weights);
@@ -432,7 +433,9 @@ pub(super) fn mixed_bound(
         let left = 1.0 - weights.iter().sum::<f64>();
         constant += left * at.constant(task);
         let out = mixed.row_mut(task);
-        out.iter_mut().for_each(|value| *value *= left);
+        for value in out.iter_mut() {
+            *value *= left;
+        }
         for (cut, &weight) in cuts.iter().zip(weights) {
             constant += weight * cut.constant;
             axpy(weight, &cut.sensitivities, out);

@@ -13,7 +13,7 @@ use crate::sharing::{Parts, Sharing};
 ///
 /// J is twice differentiable where the set of free dual variables is stable, and its curvature costs one factorisation of that
 /// set. Full steps are accepted almost always; five to ten passes reach a certified 1e-6. Elsewhere the model also knows what other
-/// evaluations said of J (see [`super::cuts`]), and is damped towards the classical upper bound of J, task by task, as far as H would have
+/// evaluations said of J (`cuts.rs`), and is damped towards the classical upper bound of J, task by task, as far as H would have
 /// mistaken J at the last point. Only then is a step shortened. Where a sharing has no description
 /// for the model, or ḡ is not concave, [`Epf`] takes over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
