@@ -87,6 +87,7 @@ impl Engine for Quadratic {
             gaps: vec![0.0; tasks],
             sensitivities,
             curvature: request.curvature.then(|| curvature.collect()),
+            scales: vec![false; tasks],
             inner_iterations: 0,
             noise: 0.0,
         })

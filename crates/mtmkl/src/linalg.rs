@@ -23,8 +23,21 @@ pub(crate) fn products_into(x: &[f64], z: &[f64], d: usize, out: &mut [f64], str
     matmul(out, Accum::Replace, x, z.transpose(), 1.0, Par::Seq);
 }
 
+/// Up to this size plain loops are done before a blocked algorithm has begun.
+const SMALL: usize = 32;
+
 /// out (n × n) ← out + V'V for V (rows × n).
 pub(crate) fn add_gram(v: &[f64], n: usize, out: &mut [f64]) {
+    if n <= SMALL {
+        for row in v.chunks_exact(n) {
+            for (value, out) in row.iter().zip(out.chunks_exact_mut(n)) {
+                for (out, other) in out.iter_mut().zip(row) {
+                    *out += value * other;
+                }
+            }
+        }
+        return;
+    }
     let v = MatRef::from_row_major_slice(v, v.len() / n, n);
     matmul(
         MatMut::from_row_major_slice_mut(out, n, n),
@@ -80,10 +93,43 @@ pub(crate) struct Cholesky {
 impl Cholesky {
     /// Factors the n × n matrix whose lower triangle is given; `None` when it is not positive definite.
     pub(crate) fn new(matrix: &[f64], n: usize) -> Option<Self> {
+        if n <= SMALL {
+            return Self::new_small(matrix, n);
+        }
         let factor = MatRef::from_row_major_slice(matrix, n, n)
             .llt(Side::Lower)
             .ok()?;
         let lower = factor.L().to_owned();
+        (0..n)
+            .all(|i| lower[(i, i)].is_finite())
+            .then_some(Self { lower })
+    }
+
+    /// Column by column.
+    fn new_small(matrix: &[f64], n: usize) -> Option<Self> {
+        let mut lower = Mat::<f64>::zeros(n, n);
+        let mut column = [0.0; SMALL];
+        for j in 0..n {
+            for i in j..n {
+                column[i] = matrix[i * n + j];
+            }
+            for k in 0..j {
+                let known = &lower.col_as_slice(k)[j..n];
+                let factor = known[0];
+                for (value, known) in column[j..n].iter_mut().zip(known) {
+                    *value -= factor * known;
+                }
+            }
+            let pivot = column[j];
+            if !(pivot > 0.0 && pivot.is_finite()) {
+                return None;
+            }
+            let scale = pivot.sqrt().recip();
+            let out = &mut lower.col_as_slice_mut(j)[j..n];
+            for (out, value) in out.iter_mut().zip(&column[j..n]) {
+                *out = value * scale;
+            }
+        }
         (0..n)
             .all(|i| lower[(i, i)].is_finite())
             .then_some(Self { lower })
@@ -190,6 +236,17 @@ impl Cholesky {
     /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
     pub(crate) fn solve_lower(&self, b: &mut [f64], columns: usize) {
         let n = self.lower.nrows();
+        if n <= SMALL && columns == 1 {
+            for j in 0..n {
+                let column = &self.lower.col_as_slice(j)[j..n];
+                b[j] /= column[0];
+                let value = b[j];
+                for (b, entry) in b[j + 1..].iter_mut().zip(&column[1..]) {
+                    *b -= value * entry;
+                }
+            }
+            return;
+        }
         solve_lower_triangular_in_place(
             self.lower.as_ref(),
             MatMut::from_row_major_slice_mut(b, n, columns),
@@ -206,6 +263,15 @@ impl Cholesky {
     /// b ← L'⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
     pub(crate) fn solve_upper(&self, b: &mut [f64], columns: usize) {
         let n = self.lower.nrows();
+        if n <= SMALL && columns == 1 {
+            for j in (0..n).rev() {
+                let column = &self.lower.col_as_slice(j)[j..n];
+                let pairs = column[1..].iter().zip(&b[j + 1..]);
+                let known: f64 = pairs.map(|(entry, b)| entry * b).sum();
+                b[j] = (b[j] - known) / column[0];
+            }
+            return;
+        }
         solve_upper_triangular_in_place(
             self.lower.transpose(),
             MatMut::from_row_major_slice_mut(b, n, columns),
@@ -307,6 +373,25 @@ mod tests {
         assert!(b.iter().zip(&c).all(|(x, y)| (x - y).abs() < 1e-12));
         assert!(Cholesky::of_columns(2, 1e-12, |_, out| out.fill(1.0)).is_some());
         assert!(Cholesky::of_columns(2, 1e-12, |_, out| out.fill(0.0)).is_none());
+    }
+
+    #[test]
+    fn small_and_large_matrices_are_solved_alike() {
+        for n in [1, 2, SMALL, SMALL + 1] {
+            let v: Vec<f64> = (0..n * n).map(|k| (k as f64 * 0.37).sin()).collect();
+            let mut a = vec![0.0; n * n];
+            for i in 0..n {
+                a[i * n + i] = 1.0;
+            }
+            add_gram(&v, n, &mut a);
+            let right: Vec<f64> = (0..n).map(|k| (k as f64).cos()).collect();
+            let mut x = right.clone();
+            Cholesky::new(&a, n).unwrap().solve(&mut x, 1);
+            for i in 0..n {
+                let product: f64 = (0..n).map(|j| a[i * n + j] * x[j]).sum();
+                assert!((product - right[i]).abs() < 1e-10);
+            }
+        }
     }
 
     #[test]

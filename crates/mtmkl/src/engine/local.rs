@@ -201,6 +201,7 @@ impl Engine for LocalEngine {
             gaps: Vec::with_capacity(shape.tasks),
             sensitivities: Grid::zeros(shape.tasks, shape.kernels),
             curvature: request.curvature.then(Vec::new),
+            scales: self.tasks.iter().map(|task| task.dual.scales()).collect(),
             inner_iterations: 0,
             noise: 0.0,
         };

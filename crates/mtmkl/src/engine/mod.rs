@@ -39,6 +39,8 @@ pub struct Evaluation {
     pub sensitivities: Grid,
     /// H_t per task, where asked for.
     pub curvature: Option<Vec<Curvature>>,
+    /// Per task, whether κα is feasible too for 0 ≤ κ ≤ 1, and makes κ times the part of ḡ without θ: ḡ(κα, θ) = κ constant − κ² ⟨s, θ⟩.
+    pub scales: Vec<bool>,
     /// Steps of the inner solver, summed over tasks.
     pub inner_iterations: usize,
     /// What rounding can do to the values: 1e-14 of the terms that are added up in them.
@@ -69,6 +71,16 @@ pub struct Curvature {
     pub rank: usize,
     /// F, row by row.
     pub factor: Vec<f64>,
+}
+
+impl Curvature {
+    /// H = 0.
+    pub(crate) fn none() -> Self {
+        Self {
+            rank: 0,
+            factor: Vec::new(),
+        }
+    }
 }
 
 /// One local maximum of ḡ for one task: ḡ(α, θ') = constant − ⟨s, θ'⟩.

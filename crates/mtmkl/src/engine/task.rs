@@ -63,6 +63,8 @@ pub(super) struct Effort<'a> {
 /// A direct step with the right K_FF that leaves no more than this share of the gap has left a few variables on the wrong side, and the
 /// next one will have them.
 const FEW_LEFT: f64 = 0.1;
+/// The gap is at most this part of ½ β'Kβ, all that depends on θ.
+const OWN_ACCURACY: f64 = 0.01;
 /// A gap that did not fall for this many rounds of direct and small steps will not fall.
 const IDLE_ROUNDS: usize = 30;
 
@@ -195,7 +197,11 @@ impl State {
         let target = |beta: &[f64], product: &[f64]| {
             let value = dual.scale * objective(&linear, beta, product);
             let noise = dual.scale * noise(&linear, beta, rows.diagonal());
-            (effort.accuracy * value.abs().max(effort.size)).max(noise)
+            // With next to no weight, what β should be is a matter of next to nothing, but its sensitivities are not.
+            let own = dual.scale * (dot(&linear, beta) - objective(&linear, beta, product)).abs();
+            (effort.accuracy * value.abs().max(effort.size))
+                .min(OWN_ACCURACY * own)
+                .max(noise)
         };
         let mut accuracy = target(&self.beta, &product);
         // Without a concave ḡ there is no direct step: it may lead to a saddle.
@@ -441,10 +447,7 @@ impl State {
         let n = self.anchor.len();
         let kernels = grams.grams.kernels();
         let Some(Kept { set, .. }) = &self.kept else {
-            return Curvature {
-                rank: 0,
-                factor: Vec::new(),
-            };
+            return Curvature::none();
         };
         let block = set.curvature(kernels, |v, row| {
             let i = v % n;

@@ -53,6 +53,21 @@ pub struct Dual {
     pub domain: Domain,
 }
 
+impl Dual {
+    /// Whether Ω contains tβ with β for 0 ≤ t ≤ 1, and ḡ(tβ, θ) = t κ q'β − t² ½ κ β'Kβ.
+    pub(crate) fn scales(&self) -> bool {
+        match &self.domain {
+            Domain::Box { lower, upper, sum } => {
+                let mut bounds = lower.iter().zip(upper);
+                *sum == 0.0
+                    && self.diagonal == 0.0
+                    && bounds.all(|(low, high)| *low <= 0.0 && *high >= 0.0)
+            }
+            Domain::Free { .. } => false,
+        }
+    }
+}
+
 /// Ω: where β may be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Domain {

@@ -6,6 +6,7 @@
 //!
 //! so the difference is a rigorous optimality gap for the whole problem.
 
+mod cuts;
 mod epf;
 mod model;
 mod newton;
@@ -145,6 +146,18 @@ impl Certificate {
         };
         run.report(&pass);
         self.trace.push(pass);
+    }
+
+    /// Takes in another lower bound on J*, known since the last pass.
+    fn raise_bound(&mut self, bound: f64) {
+        if bound <= self.bound {
+            return;
+        }
+        self.bound = bound;
+        let gap = self.gap();
+        if let Some(pass) = self.trace.last_mut() {
+            (pass.bound, pass.gap) = (bound, gap);
+        }
     }
 
     /// (objective − bound) / |objective|, never negative.

@@ -1,12 +1,13 @@
 //! The quadratic model of J, minimised over Ψ: the second-order step before the line search.
 //!
-//! min over x of  −⟨s, δ⟩ + ½ Σ_t (‖F_t δᵗ‖² + Σ_m b_tm δ_tm²),  δ = θ(x) − θ_k,  with θᵗ(x) the sum of the terms' variables, x ≥ 0 and one norm, sum
+//! min over x of  −⟨s, δ⟩ + ½ Σ_t (‖F_t δᵗ‖² + Σ_m b_tm δ_tm²) + (cuts, see [`super::cuts`]),  δ = θ(x) − θ_k,  with θᵗ(x) the sum of the terms' variables, x ≥ 0 and one norm, sum
 //! or ball constraint per term. A primal–dual interior point method (Mehrotra's predictor and corrector) with a slack v for each
 //! norm: N(x) + v = radius. It needs no conic lift: on x > 0 the mixed norm is smooth, and its curvature is a diagonal plus a
 //! few rank-one pieces, so a Newton step costs one small factorisation per task (see [`super::system`]).
 //!
 //! The result is feasible and comes with its own certificate, the Frank–Wolfe gap of the model by the sharing's oracle.
 
+use super::cuts::{Cut, Excess, ExcessStep};
 use super::system::{Extra, RowMatrix, System};
 use super::term::{Direction, TermState, longest_step};
 use crate::engine::Curvature;
@@ -21,6 +22,8 @@ pub(super) struct Model<'a> {
     pub(super) curvature: &'a [Curvature],
     /// b ≥ 0, further curvature on the diagonal.
     pub(super) bends: Option<&'a Grid>,
+    /// What is known beyond, for each task.
+    pub(super) cuts: &'a [Vec<Cut>],
     pub(super) sharing: &'a Sharing,
 }
 
@@ -32,12 +35,27 @@ pub(super) struct Minimum {
     pub(super) value: f64,
     /// How far the value can be above the model's minimum.
     pub(super) gap: f64,
+    /// The proportions of the cuts of each task.
+    pub(super) weights: Vec<Vec<f64>>,
+}
+
+impl Minimum {
+    /// The better one.
+    fn or(self, other: Self) -> Self {
+        if other.gap < self.gap || !self.gap.is_finite() {
+            other
+        } else {
+            self
+        }
+    }
 }
 
 /// No more interior point iterations than this; some twenty are usual.
 const MAX_ITERATIONS: usize = 80;
 /// Shorter steps than this make no progress.
 const SHORTEST: f64 = 1e-10;
+/// The model is solved well when what is left is at most this part of what was won.
+const SHARE: f64 = 0.1;
 /// How far towards the boundary a step may go.
 pub(super) const TO_BOUNDARY: f64 = 0.99;
 
@@ -59,6 +77,8 @@ impl Model<'_> {
                 let squares = bends.row(task).iter().zip(&delta);
                 value += 0.5 * squares.map(|(bend, d)| bend * d * d).sum::<f64>();
             }
+            let cuts = self.cuts[task].iter().map(|cut| cut.value(&delta));
+            value += cuts.fold(0.0, f64::max);
         }
         value
     }
@@ -90,42 +110,58 @@ impl Model<'_> {
         descent
     }
 
-    /// max over θ' in Ψ of ⟨−∇q(θ), θ' − θ⟩ ≥ q(θ) − min q.
-    fn gap(&self, theta: &Grid) -> f64 {
-        let descent = self.descent(theta);
-        self.sharing.maximise(&descent).1 - descent.dot(theta)
+    /// max over θ' in Ψ of ⟨−∇q(θ), θ' − θ⟩ ≥ q(θ) − min q, for q with the cuts in these proportions, and what these proportions lack at θ.
+    fn gap(&self, theta: &Grid, weights: &[Vec<f64>]) -> f64 {
+        let mut descent = self.descent(theta);
+        let mut lack = 0.0;
+        for (task, weights) in weights.iter().enumerate() {
+            if weights.is_empty() {
+                continue;
+            }
+            let delta = self.delta(theta, task);
+            let mut highest = 0.0_f64;
+            for (cut, weight) in self.cuts[task].iter().zip(weights) {
+                let value = cut.value(&delta);
+                highest = highest.max(value);
+                lack -= weight * value;
+                crate::linalg::axpy(-weight, &cut.slope, descent.row_mut(task));
+            }
+            lack += highest;
+        }
+        lack + self.sharing.maximise(&descent).1 - descent.dot(theta)
     }
 
-    /// Minimises the model to an absolute accuracy.
-    pub(super) fn minimise(&self, constraints: &[Constraint], accuracy: f64) -> Minimum {
+    /// Minimises the model to an absolute accuracy, and to a part of the decrease that it promises unless that is below `least`.
+    pub(super) fn minimise(
+        &self,
+        constraints: &[Constraint],
+        accuracy: f64,
+        least: f64,
+    ) -> Minimum {
         let mut terms = self.terms(constraints);
-        let mut best = self.feasible(&terms);
+        let mut excess = self.excess(&terms);
+        let mut best = self.feasible(&terms, &excess);
         if terms.iter().all(|term| !term.is_variable()) {
             return best;
         }
-        self.start_multipliers(&mut terms);
-        let mut keep = |terms: &[TermState]| {
-            let candidate = self.feasible(terms);
-            if candidate.gap < best.gap || !best.gap.is_finite() {
-                best = candidate;
-            }
-            best.gap <= accuracy
-        };
-        let mut done = false;
+        self.start_multipliers(&mut terms, &mut excess);
         for _ in 0..MAX_ITERATIONS {
-            if !self.iterate(&mut terms) {
+            if !self.iterate(&mut terms, &mut excess) {
                 break;
             }
-            done = keep(&terms);
-            if done {
+            best = best.or(self.feasible(&terms, &excess));
+            if best.gap <= accuracy && best.gap <= least.max(-SHARE * best.value) {
                 break;
             }
         }
-        if !done {
+        if best.gap > accuracy && self.cuts.iter().all(Vec::is_empty) {
             // Strongly curved norms can lead the quick method astray; the plain barrier method cannot be.
             let mut terms = self.terms(constraints);
-            self.start_multipliers(&mut terms);
-            self.follow_barrier(&mut terms, keep);
+            self.start_multipliers(&mut terms, &mut []);
+            self.follow_barrier(&mut terms, |terms| {
+                best = best.clone().or(self.feasible(terms, &[]));
+                best.gap <= accuracy
+            });
         }
         self.snap(best, &terms, accuracy)
     }
@@ -148,7 +184,7 @@ impl Model<'_> {
                     term.start_multipliers(mu);
                 }
                 let descent = self.descent(&self.theta(terms));
-                let Some(system) = self.system(terms) else {
+                let Some(system) = self.system(terms, self.curvature) else {
                     return;
                 };
                 let right: Vec<Grid> = terms
@@ -198,7 +234,7 @@ impl Model<'_> {
     }
 
     /// The Newton matrix at the current point.
-    fn system(&self, terms: &[TermState]) -> Option<System<'_>> {
+    fn system<'b>(&'b self, terms: &[TermState], curvature: &'b [Curvature]) -> Option<System<'b>> {
         let (matrices, couplings): (Vec<Vec<RowMatrix>>, Vec<Option<Extra>>) =
             terms.iter().map(TermState::matrix).unzip();
         let common: Vec<bool> = self
@@ -211,7 +247,7 @@ impl Model<'_> {
             &matrices,
             &couplings,
             &common,
-            self.curvature,
+            curvature,
             self.bends,
             self.theta.kernels(),
         )
@@ -225,9 +261,14 @@ impl Model<'_> {
                 term.snap(part, threshold);
             }
             let theta = self.sharing.theta(&parts);
-            let (value, gap) = (self.value(&theta), self.gap(&theta));
+            let (value, gap) = (self.value(&theta), self.gap(&theta, &best.weights));
             if value <= best.value + 0.1 * accuracy && gap <= 1.5 * best.gap.max(accuracy) {
-                return Minimum { parts, value, gap };
+                return Minimum {
+                    parts,
+                    value,
+                    gap,
+                    weights: best.weights,
+                };
             }
         }
         best
@@ -249,12 +290,14 @@ impl Model<'_> {
     }
 
     /// The iterate moved into Ψ, and its value and gap.
-    fn feasible(&self, terms: &[TermState]) -> Minimum {
+    fn feasible(&self, terms: &[TermState], excess: &[Excess<'_>]) -> Minimum {
+        let weights: Vec<Vec<f64>> = excess.iter().map(Excess::convex_weights).collect();
         let parts = Parts(terms.iter().map(TermState::feasible).collect());
         let theta = self.sharing.theta(&parts);
         Minimum {
             value: self.value(&theta),
-            gap: self.gap(&theta),
+            gap: self.gap(&theta, &weights),
+            weights,
             parts,
         }
     }
@@ -269,7 +312,7 @@ impl Model<'_> {
     }
 
     /// All complementarity products start out equal, at the scale of the gradient.
-    fn start_multipliers(&self, terms: &mut [TermState]) {
+    fn start_multipliers(&self, terms: &mut [TermState], excess: &mut [Excess<'_>]) {
         let descent = self.descent(&self.theta(terms));
         let (mut total, mut count) = (0.0, 0);
         for term in terms.iter().filter(|term| term.is_variable()) {
@@ -287,66 +330,109 @@ impl Model<'_> {
         for term in terms.iter_mut().filter(|term| term.is_variable()) {
             term.start_multipliers(mu);
         }
+        for excess in excess {
+            excess.start_multipliers(mu);
+        }
+    }
+
+    /// Strictly feasible cuts at this point.
+    fn excess(&self, terms: &[TermState]) -> Vec<Excess<'_>> {
+        let theta = self.theta(terms);
+        let scale = self.sensitivities.dot(&theta).abs() / theta.rows() as f64;
+        self.cuts
+            .iter()
+            .enumerate()
+            .map(|(task, cuts)| {
+                Excess::new(cuts, &self.delta(&theta, task), 0.1 * scale.max(1e-30))
+            })
+            .collect()
     }
 
     /// One predictor–corrector step; `false` when no further progress can be made.
-    fn iterate(&self, terms: &mut [TermState]) -> bool {
+    fn iterate(&self, terms: &mut [TermState], excess: &mut [Excess<'_>]) -> bool {
         let theta = self.theta(terms);
         let descent = self.descent(&theta);
-        let (total, count) = terms
-            .iter()
-            .map(TermState::complementarity)
-            .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let (total, count) = complementarity(terms, excess);
         let mu = total / count;
         if !(mu.is_finite() && mu > 0.0) {
             return false;
         }
-        let Some(system) = self.system(terms) else {
+        let bent: Vec<Curvature>;
+        let curvature = if self.cuts.iter().all(Vec::is_empty) {
+            self.curvature
+        } else {
+            let pairs = excess.iter().zip(self.curvature);
+            bent = pairs
+                .map(|(excess, plain)| excess.curvature(plain))
+                .collect();
+            &bent
+        };
+        let Some(system) = self.system(terms, curvature) else {
             return false;
         };
-        let right =
-            |terms: &[TermState], sigma_mu: f64, predicted: Option<&[Direction]>| -> Vec<Grid> {
-                terms
+        let solve =
+            |terms: &[TermState], excess: &[Excess<'_>], mu: f64, predicted: Option<&Step>| {
+                let mut descent = descent.clone();
+                for (task, excess) in excess.iter().enumerate() {
+                    let predicted = predicted.map(|all| &all.excess[task]);
+                    excess.add_right(mu, predicted, descent.row_mut(task));
+                }
+                let right: Vec<Grid> = terms
                     .iter()
                     .enumerate()
                     .map(|(number, term)| {
                         let own = Self::term_descent(&descent, term.x.rows());
-                        term.right_hand_side(&own, sigma_mu, predicted.map(|all| &all[number]))
+                        term.right_hand_side(&own, mu, predicted.map(|all| &all.terms[number]))
                     })
-                    .collect()
+                    .collect();
+                let dx = system.solve(&right)?;
+                // A constant term does not move.
+                let moves = dx.iter().zip(terms).map(|(dx, term)| {
+                    if term.is_variable() {
+                        dx.clone()
+                    } else {
+                        Grid::zeros(term.x.rows(), term.x.kernels())
+                    }
+                });
+                let change = self.sharing.theta(&Parts(moves.collect()));
+                Some(Step {
+                    terms: terms
+                        .iter()
+                        .zip(dx)
+                        .enumerate()
+                        .map(|(number, (term, dx))| {
+                            term.direction(dx, mu, predicted.map(|all| &all.terms[number]))
+                        })
+                        .collect(),
+                    excess: excess
+                        .iter()
+                        .enumerate()
+                        .map(|(task, excess)| {
+                            let predicted = predicted.map(|all| &all.excess[task]);
+                            excess.direction(change.row(task), mu, predicted)
+                        })
+                        .collect(),
+                })
             };
-        let directions =
-            |terms: &[TermState], dx: Vec<Grid>, sigma_mu: f64, predicted: Option<&[Direction]>| {
-                terms
-                    .iter()
-                    .zip(dx)
-                    .enumerate()
-                    .map(|(number, (term, dx))| {
-                        term.direction(dx, sigma_mu, predicted.map(|all| &all[number]))
-                    })
-                    .collect::<Vec<Direction>>()
-            };
-        let Some(dx) = system.solve(&right(terms, 0.0, None)) else {
+        let Some(predictor) = solve(terms, excess, 0.0, None) else {
             return false;
         };
-        let predictor = directions(terms, dx, 0.0, None);
-        let step = longest_step(terms, &predictor);
-        let (after, _) = terms
-            .iter()
-            .zip(&predictor)
-            .map(|(term, direction)| term.complementarity_after(direction, step))
-            .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let step = longest(terms, excess, &predictor);
+        let (after, _) = {
+            let mut moved = (terms.to_vec(), excess.to_vec());
+            predictor.take(&mut moved.0, &mut moved.1, step);
+            complementarity(&moved.0, &moved.1)
+        };
         let sigma = (after / total).clamp(0.0, 1.0).powi(3).max(1e-4);
-        let Some(dx) = system.solve(&right(terms, sigma * mu, Some(&predictor))) else {
+        let Some(corrector) = solve(terms, excess, sigma * mu, Some(&predictor)) else {
             return false;
         };
-        let corrector = directions(terms, dx, sigma * mu, Some(&predictor));
-        let mut step = (TO_BOUNDARY * longest_step(terms, &corrector)).min(1.0);
+        let mut step = (TO_BOUNDARY * longest(terms, excess, &corrector)).min(1.0);
         // A norm is no straight line: do not step so far that it leaves its slack behind.
         while step > SHORTEST
             && !terms
                 .iter()
-                .zip(&corrector)
+                .zip(&corrector.terms)
                 .all(|(term, direction)| term.stays_close(direction, step))
         {
             step *= 0.6;
@@ -354,9 +440,45 @@ impl Model<'_> {
         if !(step.is_finite() && step > SHORTEST) {
             return false;
         }
-        for (term, direction) in terms.iter_mut().zip(&corrector) {
-            term.advance(direction, step);
-        }
+        corrector.take(terms, excess, step);
         true
     }
+}
+
+/// A step of everything.
+#[derive(Debug)]
+struct Step {
+    terms: Vec<Direction>,
+    excess: Vec<ExcessStep>,
+}
+
+impl Step {
+    fn take(&self, terms: &mut [TermState], excess: &mut [Excess<'_>], step: f64) {
+        for (term, direction) in terms.iter_mut().zip(&self.terms) {
+            term.advance(direction, step);
+        }
+        for (excess, direction) in excess.iter_mut().zip(&self.excess) {
+            excess.advance(direction, step);
+        }
+    }
+}
+
+fn longest(terms: &[TermState], excess: &[Excess<'_>], step: &Step) -> f64 {
+    excess
+        .iter()
+        .zip(&step.excess)
+        .flat_map(|(excess, step)| excess.pairs(step))
+        .filter(|(_, change)| *change < 0.0)
+        .fold(longest_step(terms, &step.terms), |step, (value, change)| {
+            step.min(-value / change)
+        })
+}
+
+/// Σ of complementarity products, and how many there are.
+fn complementarity(terms: &[TermState], excess: &[Excess<'_>]) -> (f64, f64) {
+    terms
+        .iter()
+        .map(TermState::complementarity)
+        .chain(excess.iter().map(Excess::complementarity))
+        .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
 }

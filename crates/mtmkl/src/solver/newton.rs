@@ -1,8 +1,9 @@
 //! The second-order solver.
 
+use super::cuts::{Known, Memory, mixed_bound};
 use super::model::Model;
 use super::{Certificate, Epf, Solution, Solver, inner_accuracy};
-use crate::engine::{Engine, Request};
+use crate::engine::{Curvature, Engine, Request};
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::run::{Run, Status};
@@ -11,8 +12,9 @@ use crate::sharing::{Parts, Sharing};
 /// θ ← θ + ε (θ̂ − θ), θ̂ the minimiser over Ψ of J's quadratic model at θ, ε by backtracking on J.
 ///
 /// J is twice differentiable where the set of free dual variables is stable, and its curvature costs one factorisation of that
-/// set. Full steps are accepted almost always; five to ten passes reach a certified 1e-6. Where one is not, the model is damped
-/// towards the classical upper bound of J before the step is shortened. Where a sharing has no description
+/// set. Full steps are accepted almost always; five to ten passes reach a certified 1e-6. Elsewhere the model also knows what other
+/// evaluations said of J (`cuts.rs`), and is damped towards the classical upper bound of J, task by task, as far as H would have
+/// mistaken J at the last point. Only then is a step shortened. Where a sharing has no description
 /// for the model, or ḡ is not concave, [`Epf`] takes over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Newton;
@@ -21,12 +23,20 @@ pub struct Newton;
 const SUFFICIENT: f64 = 1e-4;
 /// Shorter steps than this are not tried.
 const SHORTEST: f64 = 1e-6;
-/// Nearer than this gap, J is as its curvature says, and damping only delays.
-const FAR: f64 = 1e-4;
+/// Damping below this is none.
+const LEAST_DAMPING: f64 = 1e-3;
+/// As far as one point tells, no task needs more.
+const MOST_DAMPING: f64 = 3.0;
+/// So many steps are aimed anew from the same point before they are made shorter.
+const MOST_MODELS: usize = 5;
 /// A gap that did not fall in this many steps will not fall.
 const IDLE_PASSES: usize = 30;
 /// How precisely to solve the model, as a part of the current gap.
 const MODEL_ACCURACY: f64 = 0.02;
+/// A promised decrease below this part of the gap says that the lower bound is what is far off; it is then found to this part of the gap.
+const BEHIND: f64 = 0.1;
+/// No part of a decrease needs to be known better than this, as a part of the tolerated gap.
+const LEAST_ACCURACY: f64 = 1e-3;
 
 impl Solver for Newton {
     fn solve(
@@ -49,7 +59,9 @@ impl Solver for Newton {
         };
         let mut current = engine.evaluate(&theta, &request)?;
         certificate.record(&parts, &theta, &current, sharing, 0.0, run);
-        let mut damping = 0.0;
+        let mut here = Known::new(&theta, &current);
+        let mut memory = Memory::default();
+        let mut damping = vec![0.0; theta.rows()];
         let (mut least, mut idle) = (f64::INFINITY, 0);
         let status = 'outer: loop {
             if let Some(status) = certificate.finished() {
@@ -73,22 +85,48 @@ impl Solver for Newton {
             if idle > IDLE_PASSES {
                 break Status::Stalled;
             }
-            let gap = (certificate.objective - certificate.bound).max(0.0);
             let mut step = 1.0;
+            let mut rejected = 0;
             let mut aim = None;
             loop {
-                let (minimum, slope) = aim.get_or_insert_with(|| {
-                    let bends = (damping > 0.0)
-                        .then(|| damping_bends(&current.sensitivities, &theta, damping));
+                if aim.is_none() {
+                    let bends = (damping.iter().any(|&damping| damping > 0.0))
+                        .then(|| damping_bends(&here, &damping));
+                    let cuts = memory.cuts(&here, curvature);
                     let model = Model {
                         theta: &theta,
                         sensitivities: &current.sensitivities,
                         curvature,
                         bends: bends.as_ref(),
+                        cuts: &cuts,
                         sharing,
                     };
+                    let gap = (certificate.objective - certificate.bound).max(0.0);
                     let accuracy = MODEL_ACCURACY * gap;
-                    let found = model.minimise(&constraints, accuracy);
+                    let tolerated = run.tolerance * certificate.objective.abs();
+                    let found = model.minimise(&constraints, accuracy, LEAST_ACCURACY * tolerated);
+                    certificate.raise_bound(mixed_bound(&here, &cuts, &found.weights, sharing));
+                    if -found.value < BEHIND * gap {
+                        // θ is better than the bound says.
+                        let lines = memory.lines(&here);
+                        let flat = vec![Curvature::none(); theta.rows()];
+                        let model = Model {
+                            curvature: &flat,
+                            bends: None,
+                            cuts: &lines,
+                            ..model
+                        };
+                        let found = model.minimise(&constraints, BEHIND * gap, BEHIND * tolerated);
+                        certificate.raise_bound(mixed_bound(
+                            &here,
+                            &lines,
+                            &found.weights,
+                            sharing,
+                        ));
+                    }
+                    if let Some(status) = certificate.finished() {
+                        break 'outer status;
+                    }
                     let mut minimum = found.parts;
                     if found.gap > 2.0 * accuracy {
                         // Where hardly anything bends, interior points lose their way, and the minimum is at the best vertex.
@@ -98,24 +136,38 @@ impl Solver for Newton {
                         }
                     }
                     // The slope of J along the step; the model's value is about half of it.
-                    let aim = sharing.theta(&minimum);
-                    let slope = current.sensitivities.dot(&theta) - current.sensitivities.dot(&aim);
-                    (minimum, slope)
-                });
+                    let theta_aim = sharing.theta(&minimum);
+                    let slope =
+                        current.sensitivities.dot(&theta) - current.sensitivities.dot(&theta_aim);
+                    aim = Some((minimum, slope));
+                }
+                let Some((minimum, slope)) = &aim else {
+                    break 'outer Status::Stalled;
+                };
                 let slope = *slope;
+                // What the step wins must be seen.
+                let wanted = 0.1 * step * slope.abs() / certificate.objective.abs();
+                request.accuracy = request.accuracy.min(wanted.max(0.01 * run.tolerance));
                 let mut trial_parts = parts.clone();
                 trial_parts.move_towards(minimum, step);
                 let trial_theta = sharing.theta(&trial_parts);
                 let trial = engine.evaluate(&trial_theta, &request)?;
                 certificate.record(&trial_parts, &trial_theta, &trial, sharing, step, run);
+                let there = Known::new(&trial_theta, &trial);
                 let reached = trial.upper() <= current.upper() + SUFFICIENT * step * slope.min(0.0);
                 if reached {
+                    if let Some(curvature) = &trial.curvature {
+                        // Seen from there, does the curvature explain what J was here?
+                        let missing = there.missing(&here, curvature, &full_bends(&there));
+                        for (damping, missing) in damping.iter_mut().zip(missing) {
+                            *damping = missing.min(MOST_DAMPING).max(0.1 * *damping);
+                            if *damping < LEAST_DAMPING {
+                                *damping = 0.0;
+                            }
+                        }
+                    }
+                    memory.add(std::mem::replace(&mut here, there));
                     (parts, theta, current) = (trial_parts, trial_theta, trial);
-                    damping = if damping < 1e-2 || certificate.gap() <= FAR {
-                        0.0
-                    } else {
-                        0.1 * damping
-                    };
                     break;
                 }
                 if let Some(status) = certificate.finished() {
@@ -123,6 +175,8 @@ impl Solver for Newton {
                 }
                 let rise = trial.lower() - current.upper() - step * slope;
                 let noise = trial.upper() - trial.lower() + current.upper() - current.lower();
+                let missing = here.missing(&there, curvature, &full_bends(&here));
+                memory.add(there);
                 if rise <= 2.0 * noise || step < SHORTEST {
                     // What is left is within the inner solver's accuracy: look closer instead of stepping shorter.
                     if request.accuracy <= 1e-13 {
@@ -131,11 +185,17 @@ impl Solver for Newton {
                     request.accuracy = (0.01 * request.accuracy).max(1e-14);
                     current = engine.evaluate(&theta, &request)?;
                     certificate.record(&parts, &theta, &current, sharing, 0.0, run);
+                    memory.add(std::mem::replace(&mut here, Known::new(&theta, &current)));
                     break;
                 }
-                if damping < 1.0 && certificate.gap() > FAR {
-                    // The curvature here says too little about J there: trust it less before stepping shorter.
-                    damping = (10.0 * damping).clamp(0.1, 1.0);
+                rejected += 1;
+                if rejected <= MOST_MODELS {
+                    // The curvature here says too little about J there. The model now knows J there, and trusts the curvature less.
+                    for (damping, missing) in damping.iter_mut().zip(missing) {
+                        if missing > LEAST_DAMPING {
+                            *damping = damping.max(missing.min(MOST_DAMPING));
+                        }
+                    }
                     aim = None;
                 } else {
                     // The parabola through J and its slope here and J there.
@@ -147,16 +207,27 @@ impl Solver for Newton {
     }
 }
 
-/// damping · 2|s_m| / θ_m, to be added to the diagonal of H: between Newton's model and the classical upper bound of J,
-/// Σ_m θ_k² s_m / θ_m, whose curvature the diagonal is. Where most dual variables sit at their bounds H vanishes, though J bends as
-/// soon as they come off.
-fn damping_bends(sensitivities: &Grid, theta: &Grid, damping: f64) -> Grid {
+/// 2|s_m| / θ_m, the curvature of the classical upper bound of J, Σ_m θ_k² s_m / θ_m.
+fn full_bends(at: &Known) -> Grid {
+    let theta = &at.theta;
     // Of all tasks: one without any weight must be able to get some.
     let largest = theta.values().iter().fold(0.0_f64, |a, &b| a.max(b));
-    let bends = sensitivities.values().iter().zip(theta.values());
+    let bends = at.sensitivities.values().iter().zip(theta.values());
     let bends = bends.map(|(s, weight)| {
         // A weight at zero must be able to leave it.
-        damping * 2.0 * s.abs() / (weight + 1e-2 * largest + 1e-12)
+        2.0 * s.abs() / (weight + 1e-2 * largest + 1e-12)
     });
     Grid::from_values(theta.rows(), theta.kernels(), bends.collect())
+}
+
+/// For each task a part of that curvature, to be added to the diagonal of H. Where most dual variables sit at their bounds H vanishes, though
+/// J bends as soon as they come off.
+fn damping_bends(at: &Known, damping: &[f64]) -> Grid {
+    let mut bends = full_bends(at);
+    for (task, damping) in damping.iter().enumerate() {
+        for bend in bends.row_mut(task) {
+            *bend *= damping;
+        }
+    }
+    bends
 }

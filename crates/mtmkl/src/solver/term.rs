@@ -285,12 +285,6 @@ impl TermState {
         )
     }
 
-    pub(super) fn complementarity_after(&self, direction: &Direction, step: f64) -> (f64, f64) {
-        let mut moved = self.clone();
-        moved.advance(direction, step);
-        moved.complementarity()
-    }
-
     /// The term's part of the Newton matrix: per row a diagonal, rank-one pieces and sums; and what couples the rows.
     pub(super) fn matrix(&self) -> (Vec<RowMatrix>, Option<Extra>) {
         if !self.is_variable() {
@@ -474,7 +468,8 @@ impl TermState {
         }
     }
 
-    /// Whether after this step N(x) + v − radius is at most v or a small part of the radius, or at least smaller than it was.
+    /// Whether after this step N(x) + v − radius is at most v or a small part of the radius, or at least smaller than it was: by a
+    /// tenth of what the step would take off it if N were a straight line, however short the step.
     pub(super) fn stays_close(&self, direction: &Direction, step: f64) -> bool {
         if self.slack.is_empty() {
             return true;
@@ -492,7 +487,9 @@ impl TermState {
             .iter()
             .zip(&moved.slack)
             .zip(before)
-            .all(|((after, slack), before)| *after <= slack.max(0.9 * before).max(free))
+            .all(|((after, slack), before)| {
+                *after <= slack.max((1.0 - 0.1 * step) * before).max(free)
+            })
     }
 
     /// x ← x + step · dx, with the slack that belongs to it; negative slacks say that x is outside.

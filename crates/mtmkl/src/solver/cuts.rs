@@ -1,0 +1,445 @@
+//! What other evaluations say about J where its quadratic model at θ_k says too little.
+//!
+//! J_t is a maximum of functions linear in θᵗ, one for each α. Where most dual variables are at their bounds it hardly bends, then all at once as they
+//! come off; at θᵗ = 0 it has a corner, since many α are optimal there. H at one θ tells nothing of that. But each evaluation, at some θ_j, leaves a
+//! linear function that J_t is nowhere below, and for machines with κα in Ω for 0 ≤ κ ≤ 1 further ones. Where one is above the model q_t at its θ_j, the
+//! model becomes q_t + max(0, max_j r_j), r_j = b_j + a_j'δ. For a quadratic J all r_j vanish.
+
+use crate::engine::{Curvature, Evaluation};
+use crate::grid::{Grid, dot};
+use crate::linalg::{axpy, semidefinite_factor};
+use crate::sharing::Sharing;
+
+/// r(δ) = b + a'δ
+#[derive(Debug, Clone)]
+pub(super) struct Cut {
+    pub(super) slope: Vec<f64>,
+    offset: f64,
+    /// The linear function it comes from: J_t(θ) ≥ constant − sensitivities'θ.
+    constant: f64,
+    sensitivities: Vec<f64>,
+}
+
+impl Cut {
+    pub(super) fn value(&self, delta: &[f64]) -> f64 {
+        self.offset + dot(&self.slope, delta)
+    }
+}
+
+/// The cuts of one task inside the interior point method: minimise … + e over e ≥ 0, r_j + v_j = e, v ≥ 0.
+#[derive(Debug, Clone)]
+pub(super) struct Excess<'a> {
+    cuts: &'a [Cut],
+    /// e
+    height: f64,
+    /// The multiplier of e ≥ 0.
+    hold: f64,
+    slack: Vec<f64>,
+    /// λ_j of v_j ≥ 0; Σλ + hold = 1 at the end.
+    weights: Vec<f64>,
+}
+
+/// A step of e, v and their multipliers.
+#[derive(Debug, Clone)]
+pub(super) struct ExcessStep {
+    height: f64,
+    hold: f64,
+    slack: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+/// What is left of the cuts in the system for θᵗ once e, v and the multipliers are eliminated.
+#[derive(Debug)]
+struct Reduced {
+    /// λ_j / v_j
+    ratios: Vec<f64>,
+    /// Σ_j λ_j/v_j + hold/e
+    own: f64,
+    /// μ/v_j, less the predictor's products.
+    targets: Vec<f64>,
+    /// Σ targets + μ/e − 1
+    right: f64,
+}
+
+impl<'a> Excess<'a> {
+    /// Strictly feasible at δ.
+    pub(super) fn new(cuts: &'a [Cut], delta: &[f64], scale: f64) -> Self {
+        let values: Vec<f64> = cuts.iter().map(|cut| cut.value(delta)).collect();
+        let height = values.iter().fold(0.0_f64, |a, &b| a.max(b)) + scale;
+        Self {
+            cuts,
+            height,
+            hold: 0.0,
+            slack: values.iter().map(|value| height - value).collect(),
+            weights: vec![0.0; cuts.len()],
+        }
+    }
+
+    pub(super) fn start_multipliers(&mut self, mu: f64) {
+        if self.cuts.is_empty() {
+            return;
+        }
+        self.hold = mu / self.height;
+        for (weight, slack) in self.weights.iter_mut().zip(&self.slack) {
+            *weight = mu / slack;
+        }
+    }
+
+    pub(super) fn complementarity(&self) -> (f64, f64) {
+        if self.cuts.is_empty() {
+            return (0.0, 0.0);
+        }
+        (
+            self.height * self.hold + dot(&self.slack, &self.weights),
+            1.0 + self.cuts.len() as f64,
+        )
+    }
+
+    fn reduced(&self, mu: f64, predicted: Option<&ExcessStep>) -> Reduced {
+        let ratios: Vec<f64> = self
+            .weights
+            .iter()
+            .zip(&self.slack)
+            .map(|(l, v)| l / v)
+            .collect();
+        let targets: Vec<f64> = (0..self.cuts.len())
+            .map(|j| {
+                let product = predicted.map_or(0.0, |p| p.slack[j] * p.weights[j]);
+                (mu - product) / self.slack[j]
+            })
+            .collect();
+        let product = predicted.map_or(0.0, |p| p.height * p.hold);
+        Reduced {
+            own: ratios.iter().sum::<f64>() + self.hold / self.height,
+            right: targets.iter().sum::<f64>() + (mu - product) / self.height - 1.0,
+            ratios,
+            targets,
+        }
+    }
+
+    /// F with further rows, for the curvature A'(W − ww'/own)A that the cuts leave.
+    pub(super) fn curvature(&self, plain: &Curvature) -> Curvature {
+        let count = self.cuts.len();
+        if count == 0 {
+            return plain.clone();
+        }
+        let reduced = self.reduced(0.0, None);
+        let w = &reduced.ratios;
+        let mut matrix = vec![0.0; count * count];
+        for i in 0..count {
+            for j in 0..count {
+                matrix[i * count + j] = -w[i] * w[j] / reduced.own;
+            }
+            // w_i − w_i²/own without cancellation
+            let others: f64 = (0..count).filter(|&j| j != i).map(|j| w[j]).sum();
+            matrix[i * count + i] = w[i] * (others + self.hold / self.height) / reduced.own;
+        }
+        let mut factor = plain.factor.clone();
+        for row in semidefinite_factor(matrix, count).chunks_exact(count) {
+            let mut sum = vec![0.0; self.cuts[0].slope.len()];
+            for (weight, cut) in row.iter().zip(self.cuts) {
+                axpy(*weight, &cut.slope, &mut sum);
+            }
+            factor.extend(sum);
+        }
+        Curvature {
+            rank: factor.len() / self.cuts[0].slope.len(),
+            factor,
+        }
+    }
+
+    /// Adds the cuts' part to the right-hand side of θᵗ.
+    pub(super) fn add_right(&self, mu: f64, predicted: Option<&ExcessStep>, out: &mut [f64]) {
+        if self.cuts.is_empty() {
+            return;
+        }
+        let reduced = self.reduced(mu, predicted);
+        for (j, cut) in self.cuts.iter().enumerate() {
+            let pull = reduced.ratios[j] * reduced.right / reduced.own - reduced.targets[j];
+            axpy(pull, &cut.slope, out);
+        }
+    }
+
+    /// The step that goes with a step of θᵗ.
+    pub(super) fn direction(
+        &self,
+        change: &[f64],
+        mu: f64,
+        predicted: Option<&ExcessStep>,
+    ) -> ExcessStep {
+        if self.cuts.is_empty() {
+            return ExcessStep {
+                height: 0.0,
+                hold: 0.0,
+                slack: Vec::new(),
+                weights: Vec::new(),
+            };
+        }
+        let reduced = self.reduced(mu, predicted);
+        let along: Vec<f64> = self
+            .cuts
+            .iter()
+            .map(|cut| dot(&cut.slope, change))
+            .collect();
+        let height = (dot(&reduced.ratios, &along) + reduced.right) / reduced.own;
+        let slack: Vec<f64> = along.iter().map(|along| height - along).collect();
+        let weights = (0..slack.len())
+            .map(|j| reduced.targets[j] - self.weights[j] - reduced.ratios[j] * slack[j])
+            .collect();
+        let product = predicted.map_or(0.0, |p| p.height * p.hold);
+        let hold = (mu - product - self.hold * height) / self.height - self.hold;
+        ExcessStep {
+            height,
+            hold,
+            slack,
+            weights,
+        }
+    }
+
+    /// All pairs of a positive quantity and its change.
+    pub(super) fn pairs<'b>(
+        &'b self,
+        step: &'b ExcessStep,
+    ) -> impl Iterator<Item = (f64, f64)> + 'b {
+        let own = [(self.height, step.height), (self.hold, step.hold)];
+        let own = own
+            .into_iter()
+            .take(if self.cuts.is_empty() { 0 } else { 2 });
+        let slack = self.slack.iter().copied().zip(step.slack.iter().copied());
+        let weights = self
+            .weights
+            .iter()
+            .copied()
+            .zip(step.weights.iter().copied());
+        own.chain(slack).chain(weights)
+    }
+
+    pub(super) fn advance(&mut self, direction: &ExcessStep, step: f64) {
+        self.height += step * direction.height;
+        self.hold += step * direction.hold;
+        axpy(step, &direction.slack, &mut self.slack);
+        axpy(step, &direction.weights, &mut self.weights);
+    }
+
+    /// λ_j, scaled where they sum to more than one.
+    pub(super) fn convex_weights(&self) -> Vec<f64> {
+        let total: f64 = self.weights.iter().sum();
+        self.weights
+            .iter()
+            .map(|weight| weight / total.max(1.0))
+            .collect()
+    }
+}
+
+/// What an evaluation leaves: J_t(θ) ≥ value_t − s_t'(θ − θ_j).
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) theta: Grid,
+    pub(super) values: Vec<f64>,
+    pub(super) sensitivities: Grid,
+    gaps: Vec<f64>,
+    scales: Vec<bool>,
+}
+
+/// κα is looked at for these κ.
+const SCALES: [f64; 5] = [0.8, 0.6, 0.4, 0.25, 0.1];
+/// No more evaluations than this are remembered.
+const REMEMBERED: usize = 12;
+/// At θ_k a cut stays below J, by one less this part of what the linear function it comes from does: the model must not have a kink
+/// there that J has not.
+const BELOW: f64 = 0.9;
+
+/// J_t at another θ, and what the model here says.
+#[derive(Debug)]
+struct Comparison {
+    delta: Vec<f64>,
+    /// Hδ
+    pull: Vec<f64>,
+    /// ½ δ'Hδ
+    bend: f64,
+    /// J_t there, less J_t here.
+    rise: f64,
+    /// J_t there, less what the model says.
+    excess: f64,
+}
+
+impl Known {
+    pub(super) fn new(theta: &Grid, evaluation: &Evaluation) -> Self {
+        Self {
+            theta: theta.clone(),
+            values: evaluation.values.clone(),
+            sensitivities: evaluation.sensitivities.clone(),
+            gaps: evaluation.gaps.clone(),
+            scales: evaluation.scales.clone(),
+        }
+    }
+
+    /// The part of task t's ḡ without θ.
+    fn constant(&self, task: usize) -> f64 {
+        self.values[task] + dot(self.sensitivities.row(task), self.theta.row(task))
+    }
+
+    /// What κα says, at the θ where no other κ says more: J_t(θ) ≥ κc − κ² s'θ for 0 ≤ κ ≤ 1, c the part without θ.
+    fn scaled(&self, kappa: f64) -> Self {
+        let mut known = self.clone();
+        for task in 0..self.values.len() {
+            let constant = self.constant(task);
+            let along = constant - self.values[task];
+            if !(self.scales[task] && along > 0.0) {
+                continue;
+            }
+            let longer = constant / (2.0 * kappa * along);
+            known.values[task] = kappa * constant - kappa * kappa * longer * along;
+            for weight in known.theta.row_mut(task) {
+                *weight *= longer;
+            }
+            for sensitivity in known.sensitivities.row_mut(task) {
+                *sensitivity *= kappa * kappa;
+            }
+        }
+        known
+    }
+
+    fn compare(&self, other: &Self, curvature: &[Curvature], task: usize) -> Comparison {
+        let pairs = other.theta.row(task).iter().zip(self.theta.row(task));
+        let delta: Vec<f64> = pairs.map(|(there, here)| there - here).collect();
+        let mut bend = 0.0;
+        let mut pull = vec![0.0; delta.len()];
+        for row in curvature[task].factor.chunks_exact(delta.len()) {
+            let along = dot(row, &delta);
+            bend += 0.5 * along * along;
+            axpy(along, row, &mut pull);
+        }
+        let rise = other.values[task] - self.values[task];
+        let excess = rise + dot(self.sensitivities.row(task), &delta) - bend;
+        Comparison {
+            delta,
+            pull,
+            bend,
+            rise,
+            excess,
+        }
+    }
+
+    /// For each task the share of the curvature on the diagonal `bends` with which the model here would have foretold J there.
+    pub(super) fn missing(&self, other: &Self, curvature: &[Curvature], bends: &Grid) -> Vec<f64> {
+        (0..self.values.len())
+            .map(|task| {
+                let there = self.compare(other, curvature, task);
+                let squares = bends.row(task).iter().zip(&there.delta);
+                let full: f64 = squares.map(|(bend, d)| 0.5 * bend * d * d).sum();
+                let excess = there.excess - self.gaps[task];
+                if full > 0.0 && excess > 0.0 {
+                    excess / full
+                } else {
+                    0.0
+                }
+            })
+            .collect()
+    }
+
+    /// The cut that another evaluation makes into the model here; none where the model is above it there anyway.
+    fn cut(&self, other: &Self, curvature: &[Curvature], task: usize) -> Option<(Vec<f64>, f64)> {
+        let there = self.compare(other, curvature, task);
+        if there.excess <= 2.0 * self.gaps[task] + 1e-12 * self.values[task].abs() {
+            return None;
+        }
+        let theirs = other.sensitivities.row(task);
+        let below = (-there.rise - dot(theirs, &there.delta)).max(0.0);
+        // r = (linear function of θ_j) − (that of θ_k) − share · (that of ½ δ'Hδ at θ_j)
+        let share = if BELOW * below < there.bend {
+            BELOW * below / there.bend
+        } else {
+            1.0
+        };
+        let pairs = self.sensitivities.row(task).iter().zip(theirs);
+        let mut slope: Vec<f64> = pairs.map(|(here, there)| here - there).collect();
+        axpy(-share, &there.pull, &mut slope);
+        Some((slope, (share * there.bend - below).min(0.0)))
+    }
+}
+
+/// What all evaluations so far say.
+#[derive(Debug, Default)]
+pub(super) struct Memory(Vec<Known>);
+
+impl Memory {
+    pub(super) fn add(&mut self, known: Known) {
+        if self.0.len() == REMEMBERED {
+            self.0.remove(0);
+        }
+        self.0.push(known);
+    }
+
+    /// The cuts of each task around one evaluation.
+    pub(super) fn cuts(&self, at: &Known, curvature: &[Curvature]) -> Vec<Vec<Cut>> {
+        let scaled: Vec<Known> = SCALES.iter().map(|&kappa| at.scaled(kappa)).collect();
+        (0..at.values.len())
+            .map(|task| {
+                self.0
+                    .iter()
+                    .chain(&scaled)
+                    .filter_map(|other| {
+                        let (slope, offset) = at.cut(other, curvature, task)?;
+                        Some(Cut {
+                            slope,
+                            offset,
+                            constant: other.constant(task),
+                            sensitivities: other.sensitivities.row(task).to_vec(),
+                        })
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// The linear functions themselves, as cuts into that of one evaluation: with these and without curvature the model is nowhere above J, and its
+    /// minimum a lower bound.
+    pub(super) fn lines(&self, at: &Known) -> Vec<Vec<Cut>> {
+        (0..at.values.len())
+            .map(|task| {
+                let s = at.sensitivities.row(task);
+                let lines = self.0.iter().map(|other| {
+                    let theirs = other.sensitivities.row(task);
+                    let constant = other.constant(task);
+                    let offset = constant - dot(theirs, at.theta.row(task)) - at.values[task];
+                    Cut {
+                        slope: s
+                            .iter()
+                            .zip(theirs)
+                            .map(|(here, there)| here - there)
+                            .collect(),
+                        offset,
+                        constant,
+                        sensitivities: theirs.to_vec(),
+                    }
+                });
+                lines.collect()
+            })
+            .collect()
+    }
+}
+
+/// D of the evaluation at θ_k mixed with the cuts in these proportions: also a lower bound on J*. At a corner of J no single α gives a good one.
+pub(super) fn mixed_bound(
+    at: &Known,
+    cuts: &[Vec<Cut>],
+    weights: &[Vec<f64>],
+    sharing: &Sharing,
+) -> f64 {
+    let mut mixed = at.sensitivities.clone();
+    let mut constant = 0.0;
+    for (task, (cuts, weights)) in cuts.iter().zip(weights).enumerate() {
+        let left = 1.0 - weights.iter().sum::<f64>();
+        constant += left * at.constant(task);
+        let out = mixed.row_mut(task);
+        for value in out.iter_mut() {
+            *value *= left;
+        }
+        for (cut, &weight) in cuts.iter().zip(weights) {
+            constant += weight * cut.constant;
+            axpy(weight, &cut.sensitivities, out);
+        }
+    }
+    constant - sharing.maximise(&mixed).1
+}

@@ -1,0 +1,67 @@
+//! How many passes the second-order solver needs where J has corners: many tasks that compete for one budget, most of which get nothing.
+#![allow(clippy::unwrap_used, reason = "a failed test")]
+
+use mtmkl::kernel::{Columns, Gaussian, KernelView};
+use mtmkl::machine::MachineSpec;
+use mtmkl::sharing::SharingSpec;
+use mtmkl::{Problem, ProblemSpec, Run, Samples, Status, Targets, Task};
+use mtmkl_testkit::generate::{Random, points};
+
+const COLUMNS: usize = 40;
+
+/// Task t is to tell the sign of column t. Half of the kernels are Gaussians on all columns, half on one column each.
+fn problem(samples: usize, kernels: usize, tasks: usize, sharing: SharingSpec) -> Problem {
+    let x = points(&mut Random::new(1), samples, COLUMNS);
+    let half = kernels / 2;
+    let views = (0..kernels).map(|number| {
+        let single = number >= half;
+        let width = if single { 1.0 } else { COLUMNS as f64 };
+        let gamma = 4.0_f64.powf(4.0 * (number % half) as f64 / half as f64 - 2.0) / width;
+        let view = KernelView::new(format!("{number}"), Gaussian::from_gamma(gamma).unwrap());
+        if single {
+            view.on(Columns::Indices(vec![number - half]))
+        } else {
+            view
+        }
+    });
+    let spec = ProblemSpec::new(views.collect(), MachineSpec::svc(1.0), sharing);
+    let tasks = (0..tasks).map(|task| {
+        let labels = x
+            .chunks_exact(COLUMNS)
+            .map(|row| if row[task] > 0.0 { 1.0 } else { -1.0 });
+        Task::new(format!("column {task}"), Targets::Labels(labels.collect()))
+    });
+    let tasks = tasks.collect();
+    let samples = Samples::new(x, samples, COLUMNS).unwrap();
+    Problem::new(spec, vec![samples], tasks).unwrap()
+}
+
+#[test]
+fn tasks_without_weight_do_not_delay() {
+    for (samples, kernels, tasks) in [(200, 20, 10), (100, 10, 40)] {
+        let group = [(1.0, 1.0), (2.0, 1.0)].map(|(p, q)| SharingSpec::Group { p, q, radius: 2.0 });
+        let pscs = SharingSpec::Pscs {
+            p: 2.0,
+            q: 1.0,
+            radius: 1.0,
+        };
+        for sharing in group.into_iter().chain([pscs]) {
+            let problem = problem(samples, kernels, tasks, sharing.clone());
+            let mut run = Run {
+                tolerance: 1e-6,
+                max_passes: 100,
+                threads: 1,
+                ..Run::default()
+            };
+            let model = problem.fit(&mut run).unwrap();
+            let outcome = model.outcome();
+            let passes = outcome.trace.len();
+            assert!(
+                outcome.status == Status::Converged && passes <= 12,
+                "{sharing:?} with {kernels} kernels and {tasks} tasks: {:?} after {passes} passes at {:.1e}",
+                outcome.status,
+                outcome.gap
+            );
+        }
+    }
+}
