@@ -25,6 +25,8 @@ pub(crate) fn products_into(x: &[f64], z: &[f64], d: usize, out: &mut [f64], str
 
 /// Up to this size plain loops are done before a blocked algorithm has begun.
 const SMALL: usize = 32;
+/// The same for one right-hand side.
+const PLAIN_SOLVE: usize = 256;
 
 /// out (n × n) ← out + V'V for V (rows × n).
 pub(crate) fn add_gram(v: &[f64], n: usize, out: &mut [f64]) {
@@ -236,14 +238,12 @@ impl Cholesky {
     /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
     pub(crate) fn solve_lower(&self, b: &mut [f64], columns: usize) {
         let n = self.lower.nrows();
-        if n <= SMALL && columns == 1 {
+        if n <= PLAIN_SOLVE && columns == 1 {
             for j in 0..n {
                 let column = &self.lower.col_as_slice(j)[j..n];
                 b[j] /= column[0];
-                let value = b[j];
-                for (b, entry) in b[j + 1..].iter_mut().zip(&column[1..]) {
-                    *b -= value * entry;
-                }
+                let (value, rest) = (b[j], &mut b[j + 1..]);
+                axpy(-value, &column[1..], rest);
             }
             return;
         }
@@ -263,12 +263,10 @@ impl Cholesky {
     /// b ← L'⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
     pub(crate) fn solve_upper(&self, b: &mut [f64], columns: usize) {
         let n = self.lower.nrows();
-        if n <= SMALL && columns == 1 {
+        if n <= PLAIN_SOLVE && columns == 1 {
             for j in (0..n).rev() {
                 let column = &self.lower.col_as_slice(j)[j..n];
-                let pairs = column[1..].iter().zip(&b[j + 1..]);
-                let known: f64 = pairs.map(|(entry, b)| entry * b).sum();
-                b[j] = (b[j] - known) / column[0];
+                b[j] = (b[j] - dot(&column[1..], &b[j + 1..])) / column[0];
             }
             return;
         }
@@ -345,7 +343,7 @@ pub(crate) fn solve_small(a: &mut [f64], b: &mut [f64], n: usize) -> bool {
     b.iter().take(n).all(|value| value.is_finite())
 }
 
-pub(crate) use crate::vector::axpy;
+pub(crate) use crate::vector::{axpy, dot};
 
 #[cfg(test)]
 mod tests {
@@ -377,7 +375,7 @@ mod tests {
 
     #[test]
     fn small_and_large_matrices_are_solved_alike() {
-        for n in [1, 2, SMALL, SMALL + 1] {
+        for n in [1, 2, SMALL, SMALL + 1, PLAIN_SOLVE, PLAIN_SOLVE + 1] {
             let v: Vec<f64> = (0..n * n).map(|k| (k as f64 * 0.37).sin()).collect();
             let mut a = vec![0.0; n * n];
             for i in 0..n {

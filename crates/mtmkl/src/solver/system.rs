@@ -137,17 +137,17 @@ impl<'a> SumSolver<'a> {
         Some(Self::Dense { factor, curvature })
     }
 
-    /// (σ, Wσ)
-    fn solve(&self, right: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// σ, and Wσ where it is `wanted`.
+    fn solve(&self, right: &[f64], wanted: bool) -> (Vec<f64>, Vec<f64>) {
         let m = right.len();
         match self {
             Self::Dense { factor, curvature } => {
                 let mut sigma = right.to_vec();
                 factor.solve(&mut sigma, 1);
-                let image = curvature
-                    .chunks_exact(m)
-                    .map(|row| dot(row, &sigma))
-                    .collect();
+                let mut image = Vec::new();
+                if wanted {
+                    image.extend(curvature.chunks_exact(m).map(|row| dot(row, &sigma)));
+                }
                 (sigma, image)
             }
             Self::LowRank {
@@ -258,8 +258,9 @@ impl<'a> Bundle<'a> {
         for (value, s) in weighted.iter_mut().zip(&self.inverse_sum) {
             *value /= s;
         }
-        let (sigma, image) = self.solver.solve(&weighted);
-        if self.members.len() == 1 {
+        let is_alone = self.members.len() == 1;
+        let (sigma, image) = self.solver.solve(&weighted, !is_alone);
+        if is_alone {
             return vec![sigma];
         }
         right
