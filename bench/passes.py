@@ -18,9 +18,9 @@ passes on real digits, beside those of the paper's Algorithm 1."""
 
 THREADS = 2
 # A fit, in seconds.
-LIMIT = 20
-# Kernels and tasks. The three larger ones (200, 10), (50, 100) and (200, 100) take an hour and more.
-SHAPES = [(10, 1), (50, 1), (200, 1), (10, 10), (50, 10), (10, 100)]
+LIMIT = 60
+# Kernels and tasks. The largest one, (200, 100), takes too long for a benchmark that is run often.
+SHAPES = [(10, 1), (50, 1), (200, 1), (10, 10), (50, 10), (200, 10), (10, 100), (50, 100)]
 # Nothing is learned there.
 CONSTANT = ("fixed", "uniform")
 

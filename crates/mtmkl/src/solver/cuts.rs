@@ -245,6 +245,8 @@ pub(super) struct Known {
 const SCALES: [f64; 5] = [0.8, 0.6, 0.4, 0.25, 0.1];
 /// No more evaluations than this are remembered.
 const REMEMBERED: usize = 12;
+/// With more kernels than this nothing is: so many directions are never all flat, and the model with cuts is dear to solve, if it can be.
+const MOST_KERNELS: usize = 512;
 /// At θ_k a cut stays below J, by one less this part of what the linear function it comes from does: the model must not have a kink
 /// there that J has not.
 const BELOW: f64 = 0.9;
@@ -360,23 +362,44 @@ impl Known {
 }
 
 /// What all evaluations so far say.
-#[derive(Debug, Default)]
-pub(super) struct Memory(Vec<Known>);
+#[derive(Debug)]
+pub(super) struct Memory {
+    evaluations: Vec<Known>,
+    is_kept: bool,
+}
 
 impl Memory {
-    pub(super) fn add(&mut self, known: Known) {
-        if self.0.len() == REMEMBERED {
-            self.0.remove(0);
+    pub(super) fn new(kernels: usize) -> Self {
+        Self {
+            evaluations: Vec::new(),
+            is_kept: kernels <= MOST_KERNELS,
         }
-        self.0.push(known);
+    }
+
+    /// Whether anything is remembered at all.
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    pub(super) fn add(&mut self, known: Known) {
+        if !self.is_kept {
+            return;
+        }
+        if self.evaluations.len() == REMEMBERED {
+            self.evaluations.remove(0);
+        }
+        self.evaluations.push(known);
     }
 
     /// The cuts of each task around one evaluation.
     pub(super) fn cuts(&self, at: &Known, curvature: &[Curvature]) -> Vec<Vec<Cut>> {
+        if !self.is_kept {
+            return vec![Vec::new(); at.values.len()];
+        }
         let scaled: Vec<Known> = SCALES.iter().map(|&kappa| at.scaled(kappa)).collect();
         (0..at.values.len())
             .map(|task| {
-                self.0
+                self.evaluations
                     .iter()
                     .chain(&scaled)
                     .filter_map(|other| {
@@ -399,7 +422,7 @@ impl Memory {
         (0..at.values.len())
             .map(|task| {
                 let s = at.sensitivities.row(task);
-                let lines = self.0.iter().map(|other| {
+                let lines = self.evaluations.iter().map(|other| {
                     let theirs = other.sensitivities.row(task);
                     let constant = other.constant(task);
                     let offset = constant - dot(theirs, at.theta.row(task)) - at.values[task];
@@ -549,7 +572,7 @@ mod tests {
         };
         let sharing = sharing.build(SHAPE).unwrap();
         let at = machine.known(&anywhere(&mut random));
-        let mut memory = Memory::default();
+        let mut memory = Memory::new(SHAPE.kernels);
         for _ in 0..REMEMBERED + 2 {
             memory.add(machine.known(&anywhere(&mut random)));
         }

@@ -60,7 +60,7 @@ impl Solver for Newton {
         let mut current = engine.evaluate(&theta, &request)?;
         certificate.record(&parts, &theta, &current, sharing, 0.0, run);
         let mut here = Known::new(&theta, &current);
-        let mut memory = Memory::default();
+        let mut memory = Memory::new(theta.kernels());
         let mut damping = vec![0.0; theta.rows()];
         let (mut least, mut idle) = (f64::INFINITY, 0);
         let status = 'outer: loop {
@@ -104,9 +104,19 @@ impl Solver for Newton {
                     let gap = (certificate.objective - certificate.bound).max(0.0);
                     let accuracy = MODEL_ACCURACY * gap;
                     let tolerated = run.tolerance * certificate.objective.abs();
-                    let found = model.minimise(&constraints, accuracy, LEAST_ACCURACY * tolerated);
+                    let least = LEAST_ACCURACY * tolerated;
+                    let mut found = model.minimise(&constraints, accuracy, least);
+                    if found.gap > (2.0 * accuracy).max(-found.value) {
+                        // What is known beyond can make the model too hard to solve. Then it is better not known.
+                        let none = vec![Vec::new(); theta.rows()];
+                        let plain = Model {
+                            cuts: &none,
+                            ..model
+                        };
+                        found = plain.minimise(&constraints, accuracy, least);
+                    }
                     certificate.raise_bound(mixed_bound(&here, &cuts, &found.weights, sharing));
-                    if -found.value < BEHIND * gap {
+                    if -found.value < BEHIND * gap && memory.is_kept() {
                         // θ is better than the bound says.
                         let lines = memory.lines(&here);
                         let flat = vec![Curvature::none(); theta.rows()];
