@@ -8,6 +8,8 @@ use mtmkl::{Problem, ProblemSpec, Run, Samples, Status, Targets, Task};
 use mtmkl_testkit::generate::{Random, points};
 
 const COLUMNS: usize = 40;
+/// Eight to eleven are usual; rounding alone can add some. Without what is tested here it is forty and more.
+const MOST_PASSES: usize = 20;
 
 /// Task t is to tell the sign of column t. Half of the kernels are Gaussians on all columns, half on one column each.
 fn problem(samples: usize, kernels: usize, tasks: usize, sharing: SharingSpec) -> Problem {
@@ -57,7 +59,7 @@ fn tasks_without_weight_do_not_delay() {
             let outcome = model.outcome();
             let passes = outcome.trace.len();
             assert!(
-                outcome.status == Status::Converged && passes <= 12,
+                outcome.status == Status::Converged && passes <= MOST_PASSES,
                 "{sharing:?} with {kernels} kernels and {tasks} tasks: {:?} after {passes} passes at {:.1e}",
                 outcome.status,
                 outcome.gap

@@ -493,7 +493,7 @@ mod tests {
         for _ in 0..60 {
             // Two samples change sides.
             for _ in 0..2 {
-                let v = (random.bits() % SAMPLES as u64) as usize;
+                let v = random.below(SAMPLES);
                 match free.binary_search(&v) {
                     Ok(at) => {
                         free.remove(at);

@@ -206,7 +206,7 @@ impl State {
         let mut accuracy = target(&self.beta, &product);
         // Without a concave ḡ there is no direct step: it may lead to a saddle.
         let direct = effort.concave && effort.curvature;
-        let mut tolerance = if direct { 5e-2 } else { 1e-2 } * size;
+        let mut tolerance = 1e-2 * size;
         // A factorisation at hand predicts where β moves to with θ. Else small steps until the bounds are mostly settled, then
         // a direct one on what is free; and again where that was too early.
         let mut known = self.kept.take().filter(|_| direct);
