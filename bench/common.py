@@ -80,6 +80,11 @@ def seconds(work: Callable[[], object]) -> float:
     return perf_counter() - started
 
 
+def warm_seconds(work: Callable[[], object]) -> float:
+    """The least of three: while this process waits for another, the system may take its pages, and the first call brings them back."""
+    return min(seconds(work) for _ in range(3))
+
+
 def in_turn(repeats: int, *works: Callable[[], float]) -> list[list[float]]:
     """The times of each, taken in turn, so that whatever else the machine does falls on all of them."""
     found = [[work() for work in works] for _ in range(repeats)]

@@ -15,11 +15,11 @@ from common import (
     median,
     met,
     ratio,
-    seconds,
     squared_distances,
     svc,
     ten_kernels,
     unit_diagonal,
+    warm_seconds,
 )
 
 TITLE = "Multiple kernel learning, Gram matrices given"
@@ -102,7 +102,7 @@ def run(bench: Bench) -> list[str]:
                 return found[precision]["time"]
 
             def theirs(average=average, y=y, C=C):
-                return seconds(lambda: svc(average, y, C))
+                return warm_seconds(lambda: svc(average, y, C))
 
             with threadpool_limits(1):
                 double, one, single = in_turn(bench.repeats, lambda: ours("double"), theirs, lambda: ours("single"))

@@ -16,9 +16,9 @@ from common import (
     met,
     one_vs_all,
     ratio,
-    seconds,
     svc,
     ten_kernels,
+    warm_seconds,
     weighted,
 )
 
@@ -71,7 +71,7 @@ class Prices:
             return answers[-1]["time"]
 
         def theirs() -> float:
-            return sum(seconds(lambda gram=gram, y=y: svc(gram, y, job["c"])) for gram, y in zip(grams, labels, strict=True))
+            return sum(warm_seconds(lambda gram=gram, y=y: svc(gram, y, job["c"])) for gram, y in zip(grams, labels, strict=True))
 
         with threadpool_limits(1):
             mine, fits = in_turn(bench.repeats, ours, theirs)
