@@ -8,6 +8,7 @@
 
 mod cuts;
 mod epf;
+mod excess;
 mod model;
 mod newton;
 mod system;

@@ -7,7 +7,8 @@
 //!
 //! The result is feasible and comes with its own certificate, the Frank–Wolfe gap of the model by the sharing's oracle.
 
-use super::cuts::{Cut, Excess, ExcessStep};
+use super::cuts::Cut;
+use super::excess::{Excess, ExcessStep};
 use super::system::{Extra, RowMatrix, System};
 use super::term::{Direction, TermState, longest_step};
 use crate::engine::Curvature;

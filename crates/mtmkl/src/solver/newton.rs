@@ -1,13 +1,13 @@
 //! The second-order solver.
 
-use super::cuts::{Known, Memory, mixed_bound};
+use super::cuts::{History, Known, mixed_bound};
 use super::model::Model;
 use super::{Certificate, Epf, Solution, Solver, inner_accuracy};
 use crate::engine::{Curvature, Engine, Request};
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::run::{Run, Status};
-use crate::sharing::{Parts, Sharing};
+use crate::sharing::{Constraint, Parts, Sharing};
 
 /// θ ← θ + ε (θ̂ − θ), θ̂ the minimiser over Ψ of J's quadratic model at θ, ε by backtracking on J.
 ///
@@ -60,7 +60,7 @@ impl Solver for Newton {
         let mut current = engine.evaluate(&theta, &request)?;
         certificate.record(&parts, &theta, &current, sharing, 0.0, run);
         let mut here = Known::new(&theta, &current);
-        let mut memory = Memory::new(theta.kernels());
+        let mut history = History::new(theta.kernels());
         let mut damping = vec![0.0; theta.rows()];
         let (mut least, mut idle) = (f64::INFINITY, 0);
         let status = 'outer: loop {
@@ -87,79 +87,23 @@ impl Solver for Newton {
             }
             let mut step = 1.0;
             let mut rejected = 0;
-            let mut aim = None;
+            let (mut minimum, mut slope) = aim(
+                &here,
+                curvature,
+                &damping,
+                &history,
+                (sharing, &constraints),
+                &mut certificate,
+            );
             loop {
-                if aim.is_none() {
-                    let bends = (damping.iter().any(|&damping| damping > 0.0))
-                        .then(|| damping_bends(&here, &damping));
-                    let cuts = memory.cuts(&here, curvature);
-                    let model = Model {
-                        theta: &theta,
-                        sensitivities: &current.sensitivities,
-                        curvature,
-                        bends: bends.as_ref(),
-                        cuts: &cuts,
-                        sharing,
-                    };
-                    let gap = (certificate.objective - certificate.bound).max(0.0);
-                    let accuracy = MODEL_ACCURACY * gap;
-                    let tolerated = run.tolerance * certificate.objective.abs();
-                    let least = LEAST_ACCURACY * tolerated;
-                    let mut found = model.minimise(&constraints, accuracy, least);
-                    if found.gap > (2.0 * accuracy).max(-found.value) {
-                        // What is known beyond can make the model too hard to solve. Then it is better not known.
-                        let none = vec![Vec::new(); theta.rows()];
-                        let plain = Model {
-                            cuts: &none,
-                            ..model
-                        };
-                        found = plain.minimise(&constraints, accuracy, least);
-                    }
-                    certificate.raise_bound(mixed_bound(&here, &cuts, &found.weights, sharing));
-                    if -found.value < BEHIND * gap && memory.is_kept() {
-                        // θ is better than the bound says.
-                        let lines = memory.lines(&here);
-                        let flat = vec![Curvature::none(); theta.rows()];
-                        let model = Model {
-                            curvature: &flat,
-                            bends: None,
-                            cuts: &lines,
-                            ..model
-                        };
-                        let found = model.minimise(&constraints, BEHIND * gap, BEHIND * tolerated);
-                        certificate.raise_bound(mixed_bound(
-                            &here,
-                            &lines,
-                            &found.weights,
-                            sharing,
-                        ));
-                    }
-                    if let Some(status) = certificate.finished() {
-                        break 'outer status;
-                    }
-                    let mut minimum = found.parts;
-                    if found.gap > 2.0 * accuracy {
-                        // Where hardly anything bends, interior points lose their way, and the minimum is at the best vertex.
-                        let (vertex, _) = sharing.maximise(&current.sensitivities);
-                        if model.value(&sharing.theta(&vertex)) < found.value {
-                            minimum = vertex;
-                        }
-                    }
-                    // The slope of J along the step; the model's value is about half of it.
-                    let theta_aim = sharing.theta(&minimum);
-                    let slope =
-                        current.sensitivities.dot(&theta) - current.sensitivities.dot(&theta_aim);
-                    aim = Some((minimum, slope));
+                if let Some(status) = certificate.finished() {
+                    break 'outer status;
                 }
-                let Some((minimum, slope)) = &aim else {
-                    break 'outer Status::Stalled;
-                };
-                let slope = *slope;
                 // What the step wins must be seen.
                 let wanted = 0.1 * step * slope.abs() / certificate.objective.abs();
                 request.accuracy = request.accuracy.min(wanted.max(0.01 * run.tolerance));
                 let mut trial_parts = parts.clone();
-                trial_parts.move_towards(minimum, step);
+                trial_parts.move_towards(&minimum, step);
                 let trial_theta = sharing.theta(&trial_parts);
                 let trial = engine.evaluate(&trial_theta, &request)?;
                 certificate.record(&trial_parts, &trial_theta, &trial, sharing, step, run);
@@ -176,7 +120,7 @@ impl Solver for Newton {
                             }
                         }
                     }
-                    memory.add(std::mem::replace(&mut here, there));
+                    history.add(std::mem::replace(&mut here, there));
                     (parts, theta, current) = (trial_parts, trial_theta, trial);
                     break;
                 }
@@ -186,7 +130,7 @@ impl Solver for Newton {
                 let rise = trial.lower() - current.upper() - step * slope;
                 let noise = trial.upper() - trial.lower() + current.upper() - current.lower();
                 let missing = here.missing(&there, curvature, &full_bends(&here));
-                memory.add(there);
+                history.add(there);
                 if rise <= 2.0 * noise || step < SHORTEST {
                     // What is left is within the inner solver's accuracy: look closer instead of stepping shorter.
                     if request.accuracy <= 1e-13 {
@@ -195,7 +139,7 @@ impl Solver for Newton {
                     request.accuracy = (0.01 * request.accuracy).max(1e-14);
                     current = engine.evaluate(&theta, &request)?;
                     certificate.record(&parts, &theta, &current, sharing, 0.0, run);
-                    memory.add(std::mem::replace(&mut here, Known::new(&theta, &current)));
+                    history.add(std::mem::replace(&mut here, Known::new(&theta, &current)));
                     break;
                 }
                 rejected += 1;
@@ -206,7 +150,14 @@ impl Solver for Newton {
                             *damping = damping.max(missing.min(MOST_DAMPING));
                         }
                     }
-                    aim = None;
+                    (minimum, slope) = aim(
+                        &here,
+                        curvature,
+                        &damping,
+                        &history,
+                        (sharing, &constraints),
+                        &mut certificate,
+                    );
                 } else {
                     // The parabola through J and its slope here and J there.
                     step *= (-0.5 * step * slope / rise).clamp(0.1, 0.5);
@@ -215,6 +166,68 @@ impl Solver for Newton {
         };
         Ok(certificate.solution(sharing, status))
     }
+}
+
+/// θ̂, and the slope of J from here to there (the model's value is about half of it). What the model finds out about the lower bound, the
+/// certificate learns.
+fn aim(
+    here: &Known,
+    curvature: &[Curvature],
+    damping: &[f64],
+    history: &History,
+    (sharing, constraints): (&Sharing, &[Constraint]),
+    certificate: &mut Certificate,
+) -> (Parts, f64) {
+    let (theta, sensitivities) = (&here.theta, &here.sensitivities);
+    let bends =
+        (damping.iter().any(|&damping| damping > 0.0)).then(|| damping_bends(here, damping));
+    let cuts = history.cuts(here, curvature);
+    let model = Model {
+        theta,
+        sensitivities,
+        curvature,
+        bends: bends.as_ref(),
+        cuts: &cuts,
+        sharing,
+    };
+    let gap = (certificate.objective - certificate.bound).max(0.0);
+    let accuracy = MODEL_ACCURACY * gap;
+    let tolerated = certificate.tolerance * certificate.objective.abs();
+    let least = LEAST_ACCURACY * tolerated;
+    let mut found = model.minimise(constraints, accuracy, least);
+    if found.gap > (2.0 * accuracy).max(-found.value) && !cuts.iter().all(Vec::is_empty) {
+        // What is known beyond can make the model too hard to solve. Then it is better not known.
+        let none = vec![Vec::new(); theta.rows()];
+        let plain = Model {
+            cuts: &none,
+            ..model
+        };
+        found = plain.minimise(constraints, accuracy, least);
+    }
+    certificate.raise_bound(mixed_bound(here, &cuts, &found.weights, sharing));
+    if -found.value < BEHIND * gap && history.is_kept() {
+        // θ is better than the bound says.
+        let lines = history.lines(here);
+        let flat = vec![Curvature::none(); theta.rows()];
+        let model = Model {
+            curvature: &flat,
+            bends: None,
+            cuts: &lines,
+            ..model
+        };
+        let found = model.minimise(constraints, BEHIND * gap, BEHIND * tolerated);
+        certificate.raise_bound(mixed_bound(here, &lines, &found.weights, sharing));
+    }
+    let mut minimum = found.parts;
+    if found.gap > 2.0 * accuracy {
+        // Where hardly anything bends, interior points lose their way, and the minimum is at the best vertex.
+        let (vertex, _) = sharing.maximise(sensitivities);
+        if model.value(&sharing.theta(&vertex)) < found.value {
+            minimum = vertex;
+        }
+    }
+    let slope = sensitivities.dot(theta) - sensitivities.dot(&sharing.theta(&minimum));
+    (minimum, slope)
 }
 
 /// 2|s_m| / θ_m, the curvature of the classical upper bound of J, Σ_m θ_k² s_m / θ_m.
