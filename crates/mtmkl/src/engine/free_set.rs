@@ -214,7 +214,7 @@ impl FreeSet {
         if !self.factor.extend(&border, further.len()) {
             return false;
         }
-        // L⁻¹A has further rows, a forward substitution that goes on: with W the new rows of L, the same number of Y below QR.
+        // L⁻¹A = QR gets further rows, by the same forward substitution with the new rows of L. They are turned into R one by one.
         let mut rows: Vec<Vec<f64>> = Vec::with_capacity(further.len());
         for position in old..all {
             let lower = self.factor.lower_row(position);

@@ -190,12 +190,19 @@ pub(crate) fn build(
                 return given(samples, index, kernels, members, normalise);
             }
             let packed = Packed::new(samples.rows(), columns.as_deref());
+            let group = Group {
+                x: &packed,
+                kernels,
+                base: *base,
+                members,
+                normalise,
+            };
             Ok(if *base != Base::Own && storage == Storage::OnDemand {
-                keep_base(&packed, kernels, *base, members, normalise)
+                group.keep_base()
             } else if single && is_rounded_at_once(*base, kernels, members) {
-                build_rounded(&packed, kernels, *base, members, normalise)
+                group.build_rounded()
             } else {
-                build_group(&packed, kernels, *base, members, normalise)
+                group.build()
             })
         })
         .collect::<Result<_>>()?;
@@ -359,75 +366,107 @@ fn given(
     Ok(built)
 }
 
-/// The matrices of all kernels with one base on the same columns.
-fn build_group(
-    x: &Packed,
-    kernels: &[KernelView],
+/// All kernels with one base on the same columns.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    x: &'a Packed,
+    kernels: &'a [KernelView],
     base: Base,
-    members: &[usize],
+    /// Their numbers among all kernels.
+    members: &'a [usize],
     normalise: bool,
-) -> Built {
-    let n = x.count();
-    let mut values = Memory::zeros(members.len() * n * n);
-    if let Some(last) = values.chunks_exact_mut(n * n).next_back() {
-        match base {
-            // One kernel, one group.
-            Base::Own => {
-                let kernel = kernels[members[0]].kernel.as_ref();
-                last.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
-                    for (j, value) in row[..=i].iter_mut().enumerate() {
-                        *value = kernel.value(x.row(i), x.row(j));
-                    }
-                });
-                mirror(last, n);
-            }
-            _ => write_base(x, base, last),
-        }
-    }
-    let overflow = sweep(&mut values, n, kernels, members, normalise);
-    let matrices = Part::split(values, n * n).map(Matrix::Built);
-    Built {
-        matrices: members.iter().copied().zip(matrices).collect(),
-        overflow,
-    }
 }
 
-/// The same, rounded to single precision piece by piece.
-fn build_rounded(
-    x: &Packed,
-    kernels: &[KernelView],
-    base: Base,
-    members: &[usize],
-    normalise: bool,
-) -> Built {
-    let n = x.count();
-    let mut values = Memory::zeros(n * n);
-    write_base(x, base, &mut values);
-    let maps = maps(&values, n, kernels, members, normalise);
-    let mut rounded = Memory::<f32>::zeros(members.len() * n * n);
-    let rows = (PIECE / n).max(1);
-    let found = row_pieces(&mut rounded, n, rows)
-        .into_par_iter()
-        .zip(values.par_chunks(rows * n))
-        .enumerate()
-        .filter_map(|(number, (parts, base))| {
-            let mut buffer = vec![0.0; base.len()];
-            let mut first = None;
-            for (position, (map, part)) in maps.iter().zip(parts).enumerate() {
-                buffer.copy_from_slice(base);
-                map.apply(&mut buffer, number * rows);
-                round(&buffer, part);
-                // Beyond the range of single precision is beyond the range.
-                let beyond = part.iter().position(|value| !value.is_finite());
-                first = first.or(beyond.map(|at| (position, buffer[at])));
+impl Group<'_> {
+    /// Their matrices.
+    fn build(&self) -> Built {
+        let n = self.x.count();
+        let mut values = Memory::zeros(self.members.len() * n * n);
+        if let Some(last) = values.chunks_exact_mut(n * n).next_back() {
+            match self.base {
+                // One kernel, one group.
+                Base::Own => {
+                    let kernel = self.kernels[self.members[0]].kernel.as_ref();
+                    last.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+                        for (j, value) in row[..=i].iter_mut().enumerate() {
+                            *value = kernel.value(self.x.row(i), self.x.row(j));
+                        }
+                    });
+                    mirror(last, n);
+                }
+                _ => write_base(self.x, self.base, last),
             }
-            first
-        })
-        .collect();
-    let matrices = Part::split(rounded, n * n).map(Matrix::Single);
-    Built {
-        matrices: members.iter().copied().zip(matrices).collect(),
-        overflow: first_found(found, members),
+        }
+        let overflow = sweep(&mut values, n, self.kernels, self.members, self.normalise);
+        let matrices = Part::split(values, n * n).map(Matrix::Built);
+        Built {
+            matrices: self.members.iter().copied().zip(matrices).collect(),
+            overflow,
+        }
+    }
+
+    /// The same, rounded to single precision piece by piece.
+    fn build_rounded(&self) -> Built {
+        let n = self.x.count();
+        let (values, maps) = self.base_and_maps();
+        let mut rounded = Memory::<f32>::zeros(self.members.len() * n * n);
+        let rows = (PIECE / n).max(1);
+        let found = row_pieces(&mut rounded, n, rows)
+            .into_par_iter()
+            .zip(values.par_chunks(rows * n))
+            .enumerate()
+            .filter_map(|(number, (parts, base))| {
+                let mut buffer = vec![0.0; base.len()];
+                let mut first = None;
+                for (position, (map, part)) in maps.iter().zip(parts).enumerate() {
+                    buffer.copy_from_slice(base);
+                    map.apply(&mut buffer, number * rows);
+                    round(&buffer, part);
+                    // Beyond the range of single precision is beyond the range.
+                    let beyond = part.iter().position(|value| !value.is_finite());
+                    first = first.or(beyond.map(|at| (position, buffer[at])));
+                }
+                first
+            })
+            .collect();
+        let matrices = Part::split(rounded, n * n).map(Matrix::Single);
+        Built {
+            matrices: self.members.iter().copied().zip(matrices).collect(),
+            overflow: first_found(found, self.members),
+        }
+    }
+
+    /// The same, to be made from the base when they are needed.
+    fn keep_base(&self) -> Built {
+        let n = self.x.count();
+        let (values, maps) = self.base_and_maps();
+        let base = Part::from(values);
+        let matrices: Vec<(usize, Mapped)> = self
+            .members
+            .iter()
+            .zip(maps)
+            .map(|(&number, map)| (number, Mapped::new(base.clone(), map, n)))
+            .collect();
+        // Values are not kept, yet one beyond the range is to be found now.
+        let overflow = matrices
+            .par_iter()
+            .find_map_first(|(number, mapped)| Some((*number, mapped.overflow()?)));
+        Built {
+            matrices: matrices
+                .into_iter()
+                .map(|(number, mapped)| (number, Matrix::Mapped(mapped)))
+                .collect(),
+            overflow,
+        }
+    }
+
+    /// The base, n × n, and what each kernel does to it.
+    fn base_and_maps(&self) -> (Memory<f64>, Vec<Map>) {
+        let n = self.x.count();
+        let mut values = Memory::zeros(n * n);
+        write_base(self.x, self.base, &mut values);
+        let maps = maps(&values, n, self.kernels, self.members, self.normalise);
+        (values, maps)
     }
 }
 
@@ -449,37 +488,6 @@ fn maps(
 fn write_base(x: &Packed, base: Base, out: &mut [f64]) {
     pairs::lower_triangle(x, base, out);
     mirror(out, x.count());
-}
-
-/// The matrices of all kernels with one base on the same columns, to be made from it when they are needed.
-fn keep_base(
-    x: &Packed,
-    kernels: &[KernelView],
-    base: Base,
-    members: &[usize],
-    normalise: bool,
-) -> Built {
-    let n = x.count();
-    let mut values = Memory::zeros(n * n);
-    write_base(x, base, &mut values);
-    let maps = maps(&values, n, kernels, members, normalise);
-    let base = Part::from(values);
-    let matrices: Vec<(usize, Mapped)> = members
-        .iter()
-        .zip(maps)
-        .map(|(&number, map)| (number, Mapped::new(base.clone(), map, n)))
-        .collect();
-    // Values are not kept, yet one beyond the range is to be found now.
-    let overflow = matrices
-        .par_iter()
-        .find_map_first(|(number, mapped)| Some((*number, mapped.overflow()?)));
-    Built {
-        matrices: matrices
-            .into_iter()
-            .map(|(number, mapped)| (number, Matrix::Mapped(mapped)))
-            .collect(),
-        overflow,
-    }
 }
 
 /// Base values, all in the last matrix → kernel values in every matrix, normalised where asked. Returns the first value that is
