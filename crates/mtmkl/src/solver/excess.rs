@@ -1,9 +1,8 @@
 //! Cuts inside the model's interior point method: max(0, max_j r_j) as a height e above all of them, eliminated before the system is factored.
 
 use super::cuts::Cut;
-use crate::engine::Curvature;
 use crate::grid::dot;
-use crate::linalg::{axpy, semidefinite_factor};
+use crate::linalg::axpy;
 
 /// The cuts of one task inside the interior point method: minimise … + e over e ≥ 0, r_j + v_j = e, v ≥ 0.
 #[derive(Debug, Clone)]
@@ -17,6 +16,9 @@ pub(super) struct Excess<'a> {
     /// λ_j of v_j ≥ 0; Σλ + hold = 1 at the end.
     weights: Vec<f64>,
 }
+
+/// So many Newton steps find the height to begin with.
+const CENTRING: usize = 20;
 
 /// A step of e, v and their multipliers.
 #[derive(Debug, Clone)]
@@ -41,26 +43,27 @@ struct Reduced {
 }
 
 impl<'a> Excess<'a> {
-    /// Strictly feasible at δ.
-    pub(super) fn new(cuts: &'a [Cut], delta: &[f64], scale: f64) -> Self {
+    /// At δ, where all complementarity products are μ and Σλ + hold = 1: the height e with μ/e + Σ_j μ/(e − r_j) = 1.
+    pub(super) fn new(cuts: &'a [Cut], delta: &[f64], mu: f64) -> Self {
         let values: Vec<f64> = cuts.iter().map(|cut| cut.value(delta)).collect();
-        let height = values.iter().fold(0.0_f64, |a, &b| a.max(b)) + scale;
+        let highest = values.iter().fold(0.0_f64, |a, &b| a.max(b));
+        // The sum falls from at least one to at most one between these; it is convex there, so Newton's steps stay on one side.
+        let mut height = highest + mu;
+        for _ in 0..CENTRING {
+            let terms = || values.iter().map(|value| mu / (height - value));
+            let sum = mu / height + terms().sum::<f64>();
+            let fall = mu / (height * height) + terms().map(|term| term * term / mu).sum::<f64>();
+            height += (sum - 1.0) / fall;
+            if sum <= 1.0 + 1e-3 {
+                break;
+            }
+        }
         Self {
             cuts,
             height,
-            hold: 0.0,
+            hold: mu / height,
             slack: values.iter().map(|value| height - value).collect(),
-            weights: vec![0.0; cuts.len()],
-        }
-    }
-
-    pub(super) fn start_multipliers(&mut self, mu: f64) {
-        if self.cuts.is_empty() {
-            return;
-        }
-        self.hold = mu / self.height;
-        for (weight, slack) in self.weights.iter_mut().zip(&self.slack) {
-            *weight = mu / slack;
+            weights: values.iter().map(|value| mu / (height - value)).collect(),
         }
     }
 
@@ -72,6 +75,20 @@ impl<'a> Excess<'a> {
             self.height * self.hold + dot(&self.slack, &self.weights),
             1.0 + self.cuts.len() as f64,
         )
+    }
+
+    /// The same sum after this step.
+    pub(super) fn complementarity_after(&self, direction: &ExcessStep, step: f64) -> f64 {
+        if self.cuts.is_empty() {
+            return 0.0;
+        }
+        let slack = self.slack.iter().zip(&direction.slack);
+        let weights = self.weights.iter().zip(&direction.weights);
+        let products = slack
+            .zip(weights)
+            .map(|((v, dv), (l, dl))| (v + step * dv) * (l + step * dl));
+        (self.height + step * direction.height) * (self.hold + step * direction.hold)
+            + products.sum::<f64>()
     }
 
     fn reduced(&self, mu: f64, predicted: Option<&ExcessStep>) -> Reduced {
@@ -96,35 +113,30 @@ impl<'a> Excess<'a> {
         }
     }
 
-    /// F with further rows, for the curvature A'(W − ww'/own)A that the cuts leave.
-    pub(super) fn curvature(&self, plain: &Curvature) -> Curvature {
-        let count = self.cuts.len();
-        if count == 0 {
-            return plain.clone();
-        }
+    /// G with G'G = A'(W − ww'/own)A, the curvature that the cuts leave; W = diag(w), w_j = λ_j/v_j.
+    pub(super) fn curvature(&self) -> Vec<f64> {
+        let Some(first) = self.cuts.first() else {
+            return Vec::new();
+        };
+        let kernels = first.slope.len();
         let reduced = self.reduced(0.0, None);
-        let w = &reduced.ratios;
-        let mut matrix = vec![0.0; count * count];
-        for i in 0..count {
-            for j in 0..count {
-                matrix[i * count + j] = -w[i] * w[j] / reduced.own;
+        let own = reduced.own;
+        // G = (I − c uu')W^½A, u = (w/own)^½ and 1 − |u|² = hold/(e own), is the root that needs no factorisation.
+        let left = self.hold / self.height / own;
+        let scale = (1.0 + left.sqrt()).recip();
+        let mut mean = vec![0.0; kernels];
+        for (w, cut) in reduced.ratios.iter().zip(self.cuts) {
+            axpy(w / own, &cut.slope, &mut mean);
+        }
+        let mut rows = vec![0.0; self.cuts.len() * kernels];
+        let cuts = reduced.ratios.iter().zip(self.cuts);
+        for (out, (w, cut)) in rows.chunks_exact_mut(kernels).zip(cuts) {
+            let root = w.sqrt();
+            for (out, (slope, mean)) in out.iter_mut().zip(cut.slope.iter().zip(&mean)) {
+                *out = root * (slope - scale * mean);
             }
-            // w_i − w_i²/own without cancellation
-            let others: f64 = (0..count).filter(|&j| j != i).map(|j| w[j]).sum();
-            matrix[i * count + i] = w[i] * (others + self.hold / self.height) / reduced.own;
         }
-        let mut factor = plain.factor.clone();
-        for row in semidefinite_factor(matrix, count).chunks_exact(count) {
-            let mut sum = vec![0.0; self.cuts[0].slope.len()];
-            for (weight, cut) in row.iter().zip(self.cuts) {
-                axpy(*weight, &cut.slope, &mut sum);
-            }
-            factor.extend(sum);
-        }
-        Curvature {
-            rank: factor.len() / self.cuts[0].slope.len(),
-            factor,
-        }
+        rows
     }
 
     /// Adds the cuts' part to the right-hand side of θᵗ.

@@ -9,7 +9,7 @@
 
 use super::cuts::Cut;
 use super::excess::{Excess, ExcessStep};
-use super::system::{Extra, RowMatrix, System};
+use super::system::{Bend, Extra, RowMatrix, System};
 use super::term::{Direction, TermState, longest_step};
 use crate::engine::Curvature;
 use crate::grid::{Grid, dot};
@@ -53,6 +53,9 @@ impl Minimum {
 
 /// No more interior point iterations than this; some twenty are usual.
 const MAX_ITERATIONS: usize = 80;
+/// An iterate is looked at when what is left may be this many times what is wanted, and every so often anyway.
+const NEAR: f64 = 2.0;
+const LOOK: usize = 8;
 /// Shorter steps than this make no progress.
 const SHORTEST: f64 = 1e-10;
 /// The model is solved well when what is left is at most this part of what was won.
@@ -67,17 +70,13 @@ impl Model<'_> {
         for task in 0..theta.rows() {
             let delta = self.delta(theta, task);
             value -= dot(self.sensitivities.row(task), &delta);
-            let curvature = &self.curvature[task];
-            value += 0.5
-                * curvature
-                    .factor
-                    .chunks_exact(delta.len())
-                    .map(|row| dot(row, &delta).powi(2))
-                    .sum::<f64>();
-            if let Some(bends) = self.bends {
-                let squares = bends.row(task).iter().zip(&delta);
-                value += 0.5 * squares.map(|(bend, d)| bend * d * d).sum::<f64>();
-            }
+            let bend = Bend {
+                rows: &self.curvature[task].factor,
+                gram: None,
+                more: &[],
+                diagonal: self.bends.map(|bends| bends.row(task)),
+            };
+            value += 0.5 * bend.square(&delta);
             let cuts = self.cuts[task].iter().map(|cut| cut.value(&delta));
             value += cuts.fold(0.0, f64::max);
         }
@@ -93,27 +92,48 @@ impl Model<'_> {
             .collect()
     }
 
+    /// F'F of each task that has enough rows; made once, used in every iteration.
+    fn grams(&self) -> Vec<Option<Vec<f64>>> {
+        let kernels = self.theta.kernels();
+        let gram = |rows: &[f64]| {
+            let mut gram = vec![0.0; kernels * kernels];
+            crate::linalg::add_gram(rows, kernels, &mut gram);
+            gram
+        };
+        let curvature = self.curvature.iter().map(|curvature| &curvature.factor);
+        curvature
+            .map(|rows| {
+                let is_wanted = !rows.is_empty() && Bend::wants_gram(rows, kernels);
+                is_wanted.then(|| gram(rows))
+            })
+            .collect()
+    }
+
+    /// The curvature of each task, without the cuts'.
+    fn task_bends<'b>(&'b self, grams: &'b [Option<Vec<f64>>]) -> Vec<Bend<'b>> {
+        let tasks = self.curvature.iter().zip(grams).enumerate();
+        tasks
+            .map(|(task, (curvature, gram))| Bend {
+                rows: &curvature.factor,
+                gram: gram.as_deref(),
+                more: &[],
+                diagonal: self.bends.map(|bends| bends.row(task)),
+            })
+            .collect()
+    }
+
     /// −∇q(θ): the model's sensitivities there.
-    fn descent(&self, theta: &Grid) -> Grid {
+    fn descent(&self, theta: &Grid, bends: &[Bend<'_>]) -> Grid {
         let mut descent = self.sensitivities.clone();
-        for task in 0..theta.rows() {
-            let delta = self.delta(theta, task);
-            let out = descent.row_mut(task);
-            for row in self.curvature[task].factor.chunks_exact(delta.len()) {
-                crate::linalg::axpy(-dot(row, &delta), row, out);
-            }
-            if let Some(bends) = self.bends {
-                for (out, (bend, d)) in out.iter_mut().zip(bends.row(task).iter().zip(&delta)) {
-                    *out -= bend * d;
-                }
-            }
+        for (task, bend) in bends.iter().enumerate() {
+            bend.subtract_image(&self.delta(theta, task), descent.row_mut(task));
         }
         descent
     }
 
     /// max over θ' in Ψ of ⟨−∇q(θ), θ' − θ⟩ ≥ q(θ) − min q, for q with the cuts in these proportions, and what these proportions lack at θ.
-    fn gap(&self, theta: &Grid, weights: &[Vec<f64>]) -> f64 {
-        let mut descent = self.descent(theta);
+    fn gap(&self, theta: &Grid, weights: &[Vec<f64>], bends: &[Bend<'_>]) -> f64 {
+        let mut descent = self.descent(theta, bends);
         let mut lack = 0.0;
         for (task, weights) in weights.iter().enumerate() {
             if weights.is_empty() {
@@ -140,36 +160,45 @@ impl Model<'_> {
         least: f64,
     ) -> Minimum {
         let mut terms = self.terms(constraints);
-        let mut excess = self.excess(&terms);
-        let mut best = self.feasible(&terms, &excess);
+        let grams = self.grams();
+        let bends = self.task_bends(&grams);
+        let mut excess = self.start_multipliers(&mut terms, &bends);
+        let mut best = self.feasible(&terms, &excess, &bends);
         if terms.iter().all(|term| !term.is_variable()) {
             return best;
         }
-        self.start_multipliers(&mut terms, &mut excess);
-        for _ in 0..MAX_ITERATIONS {
-            if !self.iterate(&mut terms, &mut excess) {
-                break;
+        for number in 1..=MAX_ITERATIONS {
+            let goes_on = self.iterate(&mut terms, &mut excess, &bends);
+            let (left, _) = complementarity(&terms, &excess);
+            if goes_on && left > NEAR * accuracy && number % LOOK != 0 {
+                continue;
             }
-            best = best.or(self.feasible(&terms, &excess));
-            if best.gap <= accuracy && best.gap <= least.max(-SHARE * best.value) {
+            best = best.or(self.feasible(&terms, &excess, &bends));
+            let is_solved = best.gap <= accuracy && best.gap <= least.max(-SHARE * best.value);
+            if is_solved || !goes_on {
                 break;
             }
         }
         if best.gap > accuracy && self.cuts.iter().all(Vec::is_empty) {
             // Strongly curved norms can lead the quick method astray; the plain barrier method cannot be.
             let mut terms = self.terms(constraints);
-            self.start_multipliers(&mut terms, &mut []);
-            self.follow_barrier(&mut terms, |terms| {
-                best = best.clone().or(self.feasible(terms, &[]));
+            self.start_multipliers(&mut terms, &bends);
+            self.follow_barrier(&mut terms, &bends, |terms| {
+                best = best.clone().or(self.feasible(terms, &[], &bends));
                 best.gap <= accuracy
             });
         }
-        self.snap(best, &terms, accuracy)
+        self.snap(best, &terms, accuracy, &bends)
     }
 
     /// Minimises q − μ (Σ log x + Σ log v + …) for smaller and smaller μ by damped Newton steps that never leave the interior.
     /// Slower than [`Model::iterate`] and safe. Stops when `keep` is satisfied or rounding ends the progress.
-    fn follow_barrier(&self, terms: &mut [TermState], mut keep: impl FnMut(&[TermState]) -> bool) {
+    fn follow_barrier(
+        &self,
+        terms: &mut [TermState],
+        bends: &[Bend<'_>],
+        mut keep: impl FnMut(&[TermState]) -> bool,
+    ) {
         let (total, count) = terms
             .iter()
             .map(TermState::complementarity)
@@ -184,8 +213,9 @@ impl Model<'_> {
                 for term in terms.iter_mut().filter(|term| term.is_variable()) {
                     term.start_multipliers(mu);
                 }
-                let descent = self.descent(&self.theta(terms));
-                let Some(system) = self.system(terms, self.curvature) else {
+                let descent = self.descent(&self.theta(terms), bends);
+                let (matrices, couplings) = matrices(terms);
+                let Some(system) = self.system(&matrices, &couplings, bends) else {
                     return;
                 };
                 let right: Vec<Grid> = terms
@@ -235,34 +265,32 @@ impl Model<'_> {
     }
 
     /// The Newton matrix at the current point.
-    fn system<'b>(&'b self, terms: &[TermState], curvature: &'b [Curvature]) -> Option<System<'b>> {
-        let (matrices, couplings): (Vec<Vec<RowMatrix>>, Vec<Option<Extra>>) =
-            terms.iter().map(TermState::matrix).unzip();
-        let common: Vec<bool> = self
-            .sharing
-            .terms()
-            .iter()
-            .map(|term| term.is_common())
-            .collect();
-        System::new(
-            &matrices,
-            &couplings,
-            &common,
-            curvature,
-            self.bends,
-            self.theta.kernels(),
-        )
+    fn system<'b>(
+        &self,
+        matrices: &'b [Vec<RowMatrix>],
+        couplings: &'b [Option<Extra>],
+        bends: &'b [Bend<'b>],
+    ) -> Option<System<'b>> {
+        let terms = self.sharing.terms().iter();
+        let common: Vec<bool> = terms.map(|term| term.is_common()).collect();
+        System::new(matrices, couplings, &common, bends, self.theta.kernels())
     }
 
     /// Weights that are on their way to zero become exact zeros, where the model does not mind.
-    fn snap(&self, best: Minimum, terms: &[TermState], accuracy: f64) -> Minimum {
+    fn snap(
+        &self,
+        best: Minimum,
+        terms: &[TermState],
+        accuracy: f64,
+        bends: &[Bend<'_>],
+    ) -> Minimum {
         for threshold in [1e-4, 1e-6, 1e-8, 1e-10] {
             let mut parts = best.parts.clone();
             for (part, term) in parts.0.iter_mut().zip(terms) {
                 term.snap(part, threshold);
             }
             let theta = self.sharing.theta(&parts);
-            let (value, gap) = (self.value(&theta), self.gap(&theta, &best.weights));
+            let (value, gap) = (self.value(&theta), self.gap(&theta, &best.weights, bends));
             if value <= best.value + 0.1 * accuracy && gap <= 1.5 * best.gap.max(accuracy) {
                 return Minimum {
                     parts,
@@ -291,13 +319,13 @@ impl Model<'_> {
     }
 
     /// The iterate moved into Ψ, and its value and gap.
-    fn feasible(&self, terms: &[TermState], excess: &[Excess<'_>]) -> Minimum {
+    fn feasible(&self, terms: &[TermState], excess: &[Excess<'_>], bends: &[Bend<'_>]) -> Minimum {
         let weights: Vec<Vec<f64>> = excess.iter().map(Excess::convex_weights).collect();
         let parts = Parts(terms.iter().map(TermState::feasible).collect());
         let theta = self.sharing.theta(&parts);
         Minimum {
             value: self.value(&theta),
-            gap: self.gap(&theta, &weights),
+            gap: self.gap(&theta, &weights, bends),
             weights,
             parts,
         }
@@ -312,63 +340,50 @@ impl Model<'_> {
         }
     }
 
-    /// All complementarity products start out equal, at the scale of the gradient.
-    fn start_multipliers(&self, terms: &mut [TermState], excess: &mut [Excess<'_>]) {
-        let descent = self.descent(&self.theta(terms));
-        let (mut total, mut count) = (0.0, 0);
-        for term in terms.iter().filter(|term| term.is_variable()) {
-            let own = Self::term_descent(&descent, term.x.rows());
-            total += term
-                .x
-                .values()
-                .iter()
-                .zip(own.values())
-                .map(|(x, d)| (x * d).abs())
-                .sum::<f64>();
-            count += term.x.values().len();
+    /// All complementarity products start out equal, and together as large as the gap; the cuts are at the height that goes with that.
+    fn start_multipliers(&self, terms: &mut [TermState], bends: &[Bend<'_>]) -> Vec<Excess<'_>> {
+        let theta = self.theta(terms);
+        let excess = |mu: f64| -> Vec<Excess<'_>> {
+            let cuts = self.cuts.iter().enumerate();
+            cuts.map(|(task, cuts)| Excess::new(cuts, &self.delta(&theta, task), mu))
+                .collect()
+        };
+        let (_, count) = complementarity(terms, &[]);
+        let mut mu = (self.gap(&theta, &[], bends) / count.max(1.0)).max(1e-30);
+        let mut start = excess(mu);
+        if self.cuts.iter().any(|cuts| !cuts.is_empty()) {
+            let weights: Vec<Vec<f64>> = start.iter().map(Excess::convex_weights).collect();
+            let (_, count) = complementarity(terms, &start);
+            mu = mu.max(self.gap(&theta, &weights, bends) / count);
+            start = excess(mu);
         }
-        let mu = (total / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX))).max(1e-30);
         for term in terms.iter_mut().filter(|term| term.is_variable()) {
             term.start_multipliers(mu);
         }
-        for excess in excess {
-            excess.start_multipliers(mu);
-        }
-    }
-
-    /// Strictly feasible cuts at this point.
-    fn excess(&self, terms: &[TermState]) -> Vec<Excess<'_>> {
-        let theta = self.theta(terms);
-        let scale = self.sensitivities.dot(&theta).abs() / theta.rows() as f64;
-        self.cuts
-            .iter()
-            .enumerate()
-            .map(|(task, cuts)| {
-                Excess::new(cuts, &self.delta(&theta, task), 0.1 * scale.max(1e-30))
-            })
-            .collect()
+        start
     }
 
     /// One predictor–corrector step; `false` when no further progress can be made.
-    fn iterate(&self, terms: &mut [TermState], excess: &mut [Excess<'_>]) -> bool {
-        let theta = self.theta(terms);
-        let descent = self.descent(&theta);
+    fn iterate(
+        &self,
+        terms: &mut [TermState],
+        excess: &mut [Excess<'_>],
+        bends: &[Bend<'_>],
+    ) -> bool {
+        let descent = self.descent(&self.theta(terms), bends);
         let (total, count) = complementarity(terms, excess);
         let mu = total / count;
         if !(mu.is_finite() && mu > 0.0) {
             return false;
         }
-        let bent: Vec<Curvature>;
-        let curvature = if self.cuts.iter().all(Vec::is_empty) {
-            self.curvature
-        } else {
-            let pairs = excess.iter().zip(self.curvature);
-            bent = pairs
-                .map(|(excess, plain)| excess.curvature(plain))
-                .collect();
-            &bent
-        };
-        let Some(system) = self.system(terms, curvature) else {
+        let more: Vec<Vec<f64>> = excess.iter().map(Excess::curvature).collect();
+        let bends: Vec<Bend<'_>> = bends
+            .iter()
+            .zip(&more)
+            .map(|(&bend, more)| Bend { more, ..bend })
+            .collect();
+        let (matrices, couplings) = matrices(terms);
+        let Some(system) = self.system(&matrices, &couplings, &bends) else {
             return false;
         };
         let solve =
@@ -419,11 +434,7 @@ impl Model<'_> {
             return false;
         };
         let step = longest(terms, excess, &predictor);
-        let (after, _) = {
-            let mut moved = (terms.to_vec(), excess.to_vec());
-            predictor.take(&mut moved.0, &mut moved.1, step);
-            complementarity(&moved.0, &moved.1)
-        };
+        let after = predictor.complementarity_after(terms, excess, step);
         let sigma = (after / total).clamp(0.0, 1.0).powi(3).max(1e-4);
         let Some(corrector) = solve(terms, excess, sigma * mu, Some(&predictor)) else {
             return false;
@@ -446,6 +457,11 @@ impl Model<'_> {
     }
 }
 
+/// Each term's part of the Newton matrix.
+fn matrices(terms: &[TermState]) -> (Vec<Vec<RowMatrix>>, Vec<Option<Extra>>) {
+    terms.iter().map(TermState::matrix).unzip()
+}
+
 /// A step of everything.
 #[derive(Debug)]
 struct Step {
@@ -454,6 +470,16 @@ struct Step {
 }
 
 impl Step {
+    /// Σ of complementarity products where this step would lead.
+    fn complementarity_after(&self, terms: &[TermState], excess: &[Excess<'_>], step: f64) -> f64 {
+        let terms = terms.iter().zip(&self.terms);
+        let terms = terms.map(|(term, direction)| term.complementarity_after(direction, step));
+        let excess = excess.iter().zip(&self.excess);
+        let excess =
+            excess.map(|(excess, direction)| excess.complementarity_after(direction, step));
+        terms.sum::<f64>() + excess.sum::<f64>()
+    }
+
     fn take(&self, terms: &mut [TermState], excess: &mut [Excess<'_>], step: f64) {
         for (term, direction) in terms.iter_mut().zip(&self.terms) {
             term.advance(direction, step);

@@ -36,7 +36,7 @@ const MODEL_ACCURACY: f64 = 0.02;
 /// A promised decrease below this part of the gap says that the lower bound is what is far off; it is then found to this part of the gap.
 const BEHIND: f64 = 0.1;
 /// No part of a decrease needs to be known better than this, as a part of the tolerated gap.
-const LEAST_ACCURACY: f64 = 1e-3;
+const LEAST_ACCURACY: f64 = 1e-2;
 
 impl Solver for Newton {
     fn solve(

@@ -3,13 +3,14 @@
 //! Variables come in rows of M: one row per task-specific term and task, one per common term. The matrix is
 //!
 //! - a diagonal, and for each row a few rank-one pieces (a norm's curvature) or sums held at zero;
-//! - W_t = F_t'F_t + diag(b_t) on θᵗ = (sum of all rows that reach task t);
+//! - W_t = F_t'F_t + G_t'G_t + diag(b_t) on θᵗ = (sum of all rows that reach task t);
 //! - for a mixed norm, one rank-one piece over all its rows.
 //!
 //! Tasks are eliminated one by one (M × M or rank × rank, whichever is smaller), what they leave on the common rows is added
 //! up, and the couplings come last. With one task common rows are the task's own.
 
-use crate::engine::Curvature;
+use std::borrow::Cow;
+
 use crate::grid::{Grid, dot};
 use crate::linalg::{self, Cholesky, axpy};
 
@@ -27,59 +28,88 @@ pub(super) struct RowMatrix {
     pub(super) extras: Vec<Extra>,
 }
 
-/// Several rows that reach the same θ (one vector of M), with a curvature W on their sum.
-#[derive(Debug)]
-struct Bundle<'a> {
-    /// (term, row) of each member.
-    members: Vec<(usize, usize)>,
-    diagonals: Vec<Vec<f64>>,
-    /// S = Σ_members 1/diagonal.
-    inverse_sum: Vec<f64>,
-    solver: SumSolver<'a>,
-    /// Extras: which member, the vector, and B₀⁻¹ of it.
-    extras: Vec<(usize, Extra)>,
-    solved: Vec<Vec<Vec<f64>>>,
-    /// Small matrix diag(inverse) + E'B₀⁻¹E.
-    small: Vec<f64>,
-}
-
-/// W = F'F + diag(b), one task's curvature.
+/// W = F'F + G'G + diag(b), one task's curvature.
 #[derive(Debug, Clone, Copy)]
-struct Bend<'a> {
+pub(super) struct Bend<'a> {
     /// F, row by row.
-    rows: &'a [f64],
-    diagonal: Option<&'a [f64]>,
+    pub(super) rows: &'a [f64],
+    /// F'F, where F has enough rows to make that worth while.
+    pub(super) gram: Option<&'a [f64]>,
+    /// G, row by row.
+    pub(super) more: &'a [f64],
+    pub(super) diagonal: Option<&'a [f64]>,
 }
 
-impl Bend<'_> {
-    /// W v
-    fn image(&self, v: &[f64]) -> Vec<f64> {
-        let mut image = vec![0.0; v.len()];
-        for row in self.rows.chunks_exact(v.len()) {
-            axpy(dot(row, v), row, &mut image);
-        }
-        self.add_diagonal(v, &mut image);
-        image
+impl<'a> Bend<'a> {
+    /// Nothing bends.
+    const NONE: Self = Self {
+        rows: &[],
+        gram: None,
+        more: &[],
+        diagonal: None,
+    };
+
+    /// Whether F'F should be known: with many more kernels than rows it is never used.
+    pub(super) fn wants_gram(rows: &[f64], m: usize) -> bool {
+        m <= 2 * (rows.len() / m) + 64
     }
 
-    /// out ← out + b v
-    fn add_diagonal(&self, v: &[f64], out: &mut [f64]) {
+    /// out ← out + sign · W v
+    fn add_image(&self, v: &[f64], sign: f64, out: &mut [f64]) {
+        let m = v.len();
+        match self.gram {
+            Some(gram) => {
+                for (value, row) in v.iter().zip(gram.chunks_exact(m)) {
+                    axpy(sign * value, row, out);
+                }
+            }
+            None => add_squares(self.rows, v, sign, out),
+        }
+        add_squares(self.more, v, sign, out);
         if let Some(diagonal) = self.diagonal {
             for (out, (bend, v)) in out.iter_mut().zip(diagonal.iter().zip(v)) {
-                *out += bend * v;
+                *out += sign * bend * v;
             }
         }
     }
 
+    /// v'Wv
+    pub(super) fn square(&self, v: &[f64]) -> f64 {
+        let rows = [self.rows, self.more];
+        let rows = rows.iter().flat_map(|rows| rows.chunks_exact(v.len()));
+        let own: f64 = rows.map(|row| dot(row, v).powi(2)).sum();
+        let pairs = self.diagonal.iter().flat_map(|b| b.iter().zip(v));
+        own + pairs.map(|(bend, v)| bend * v * v).sum::<f64>()
+    }
+
+    /// out ← out − W v
+    pub(super) fn subtract_image(&self, v: &[f64], out: &mut [f64]) {
+        self.add_image(v, -1.0, out);
+    }
+
     /// out ← out + W, M × M.
     fn add_to(&self, m: usize, out: &mut [f64]) {
-        if !self.rows.is_empty() {
-            linalg::add_gram(self.rows, m, out);
+        match self.gram {
+            Some(gram) => axpy(1.0, gram, out),
+            None if self.rows.is_empty() => {}
+            None => linalg::add_gram(self.rows, m, out),
+        }
+        if !self.more.is_empty() {
+            linalg::add_gram(self.more, m, out);
         }
         if let Some(diagonal) = self.diagonal {
             for (i, bend) in diagonal.iter().enumerate() {
                 out[i * m + i] += bend;
             }
+        }
+    }
+
+    /// F above G.
+    fn all_rows(self) -> Cow<'a, [f64]> {
+        if self.more.is_empty() {
+            Cow::Borrowed(self.rows)
+        } else {
+            Cow::Owned([self.rows, self.more].concat())
         }
     }
 
@@ -95,78 +125,125 @@ impl Bend<'_> {
     }
 }
 
+/// out ← out + sign · F'F v
+fn add_squares(rows: &[f64], v: &[f64], sign: f64, out: &mut [f64]) {
+    for row in rows.chunks_exact(v.len()) {
+        axpy(sign * dot(row, v), row, out);
+    }
+}
+
+/// Several rows that reach the same θ (one vector of M), with a curvature W on their sum.
+#[derive(Debug)]
+struct Bundle<'a> {
+    /// (term, row) of each member.
+    members: Vec<(usize, usize)>,
+    diagonals: Vec<&'a [f64]>,
+    /// S = Σ_members 1/diagonal.
+    inverse_sum: Vec<f64>,
+    solver: SumSolver<'a>,
+    /// Extras: which member, and B₀⁻¹ of the vector, one member after the other.
+    extras: Vec<(usize, &'a Extra)>,
+    solved: Vec<Vec<f64>>,
+    /// Small matrix diag(inverse) + E'B₀⁻¹E.
+    small: Vec<f64>,
+}
+
 /// Solves (S⁻¹ + W) σ = r.
 #[derive(Debug)]
 enum SumSolver<'a> {
-    /// By the M × M matrix itself.
+    /// By the M × M matrix itself; what bends, beside a matrix for the common rows.
     Dense {
         factor: Cholesky,
-        curvature: Vec<f64>,
+        bend: Bend<'a>,
+        extra: Option<Vec<f64>>,
     },
     /// By I + F S̃ F' of the size of the rank, S̃ = 1/(1/S + b): for many more kernels than free directions.
     LowRank {
         factor: Cholesky,
-        bend: Bend<'a>,
+        rows: Cow<'a, [f64]>,
+        diagonal: Option<&'a [f64]>,
         inverse: Vec<f64>,
     },
 }
 
 impl<'a> SumSolver<'a> {
-    fn new(inverse_sum: &[f64], bend: Bend<'a>, extra: Option<&[f64]>) -> Option<Self> {
+    fn new(inverse_sum: &[f64], bend: Bend<'a>, extra: Option<Vec<f64>>) -> Option<Self> {
         let m = inverse_sum.len();
-        let rank = bend.rows.len() / m;
+        let rank = (bend.rows.len() + bend.more.len()) / m;
         if extra.is_none() && m > 2 * rank + 64 {
             let mut inverse = bend.shares(inverse_sum);
             for (value, s) in inverse.iter_mut().zip(inverse_sum) {
                 *value *= s;
             }
+            let rows = bend.all_rows();
             return Some(Self::LowRank {
-                factor: low_rank_factor(&inverse, bend.rows)?,
-                bend,
+                factor: low_rank_factor(&inverse, &rows)?,
+                rows,
+                diagonal: bend.diagonal,
                 inverse,
             });
         }
-        let mut curvature = extra.map_or_else(|| vec![0.0; m * m], <[f64]>::to_vec);
-        bend.add_to(m, &mut curvature);
-        let mut matrix = curvature.clone();
+        let mut matrix = extra.clone().unwrap_or_else(|| vec![0.0; m * m]);
+        bend.add_to(m, &mut matrix);
         for i in 0..m {
             matrix[i * m + i] += inverse_sum[i].recip();
         }
         let factor =
             Cholesky::new(&matrix, m).or_else(|| Cholesky::with_jitter(matrix, m, 1e-14))?;
-        Some(Self::Dense { factor, curvature })
+        Some(Self::Dense {
+            factor,
+            bend,
+            extra,
+        })
     }
 
-    /// σ, and Wσ where it is `wanted`.
-    fn solve(&self, right: &[f64], wanted: bool) -> (Vec<f64>, Vec<f64>) {
-        let m = right.len();
+    /// `sigma` is r and becomes σ; `image` becomes Wσ where it is wanted.
+    fn solve(&self, sigma: &mut [f64], image: Option<&mut [f64]>) {
+        let m = sigma.len();
         match self {
-            Self::Dense { factor, curvature } => {
-                let mut sigma = right.to_vec();
-                factor.solve(&mut sigma, 1);
-                let mut image = Vec::new();
-                if wanted {
-                    image.extend(curvature.chunks_exact(m).map(|row| dot(row, &sigma)));
+            Self::Dense {
+                factor,
+                bend,
+                extra,
+            } => {
+                factor.solve(sigma, 1);
+                if let Some(image) = image {
+                    image.fill(0.0);
+                    bend.add_image(sigma, 1.0, image);
+                    if let Some(extra) = extra {
+                        for (out, row) in image.iter_mut().zip(extra.chunks_exact(m)) {
+                            *out += dot(row, sigma);
+                        }
+                    }
                 }
-                (sigma, image)
             }
             Self::LowRank {
                 factor,
-                bend,
+                rows,
+                diagonal,
                 inverse,
             } => {
-                let scaled: Vec<f64> = right.iter().zip(inverse).map(|(r, s)| r * s).collect();
-                // Fσ
-                let rows = || bend.rows.chunks_exact(m);
-                let mut inner: Vec<f64> = rows().map(|row| dot(row, &scaled)).collect();
-                factor.solve(&mut inner, 1);
-                let mut image = vec![0.0; m];
-                for (weight, row) in inner.iter().zip(rows()) {
-                    axpy(*weight, row, &mut image);
+                for (r, s) in sigma.iter_mut().zip(inverse) {
+                    *r *= s;
                 }
-                let sigma: Vec<f64> = (0..m).map(|i| scaled[i] - inverse[i] * image[i]).collect();
-                bend.add_diagonal(&sigma, &mut image);
-                (sigma, image)
+                // Fσ
+                let mut inner: Vec<f64> = rows.chunks_exact(m).map(|row| dot(row, sigma)).collect();
+                factor.solve(&mut inner, 1);
+                let mut pull = vec![0.0; m];
+                for (weight, row) in inner.iter().zip(rows.chunks_exact(m)) {
+                    axpy(*weight, row, &mut pull);
+                }
+                for (sigma, (pull, s)) in sigma.iter_mut().zip(pull.iter().zip(inverse)) {
+                    *sigma -= s * pull;
+                }
+                if let Some(image) = image {
+                    image.copy_from_slice(&pull);
+                    if let Some(diagonal) = diagonal {
+                        for (out, (bend, v)) in image.iter_mut().zip(diagonal.iter().zip(&*sigma)) {
+                            *out += bend * v;
+                        }
+                    }
+                }
             }
         }
     }
@@ -187,29 +264,28 @@ fn low_rank_factor(inverse_sum: &[f64], rows: &[f64]) -> Option<Cholesky> {
 impl<'a> Bundle<'a> {
     fn new(
         members: Vec<(usize, usize)>,
-        matrices: &[Vec<RowMatrix>],
+        matrices: &'a [Vec<RowMatrix>],
         bend: Bend<'a>,
-        extra: Option<&[f64]>,
+        extra: Option<Vec<f64>>,
     ) -> Option<Self> {
-        let diagonals: Vec<Vec<f64>> = members
+        let diagonals: Vec<&[f64]> = members
             .iter()
-            .map(|&(term, row)| matrices[term][row].diagonal.clone())
+            .map(|&(term, row)| matrices[term][row].diagonal.as_slice())
             .collect();
-        let mut inverse_sum = vec![0.0; diagonals.first()?.len()];
+        let m = diagonals.first()?.len();
+        let mut inverse_sum = vec![0.0; m];
         for diagonal in &diagonals {
-            for (sum, value) in inverse_sum.iter_mut().zip(diagonal) {
+            for (sum, value) in inverse_sum.iter_mut().zip(*diagonal) {
                 *sum += value.recip();
             }
         }
         let solver = SumSolver::new(&inverse_sum, bend, extra)?;
-        let extras: Vec<(usize, Extra)> = members
+        let extras: Vec<(usize, &Extra)> = members
             .iter()
             .enumerate()
             .flat_map(|(member, &(term, row))| {
-                matrices[term][row]
-                    .extras
-                    .iter()
-                    .map(move |extra| (member, extra.clone()))
+                let extras = matrices[term][row].extras.iter();
+                extras.map(move |extra| (member, extra))
             })
             .collect();
         let mut bundle = Self {
@@ -221,95 +297,85 @@ impl<'a> Bundle<'a> {
             solved: Vec::new(),
             small: Vec::new(),
         };
-        for number in 0..bundle.extras.len() {
-            let right = bundle.unit(number);
-            let solution = bundle.solve_plain(&right);
+        for &(member, extra) in &bundle.extras {
+            let mut solution = vec![0.0; bundle.members.len() * m];
+            solution[member * m..(member + 1) * m].copy_from_slice(&extra.vector);
+            bundle.solve_plain(&mut solution);
             bundle.solved.push(solution);
         }
         let count = bundle.extras.len();
         bundle.small = vec![0.0; count * count];
-        for (i, (member, extra)) in bundle.extras.iter().enumerate() {
+        for (i, &(member, extra)) in bundle.extras.iter().enumerate() {
             for j in 0..count {
-                bundle.small[i * count + j] = dot(&extra.vector, &bundle.solved[j][*member]);
+                let solved = &bundle.solved[j][member * m..(member + 1) * m];
+                bundle.small[i * count + j] = dot(&extra.vector, solved);
             }
             bundle.small[i * count + i] += extra.inverse;
         }
         Some(bundle)
     }
 
-    /// The extra's vector, placed in its member.
-    fn unit(&self, number: usize) -> Vec<Vec<f64>> {
-        let (member, extra) = &self.extras[number];
-        let mut right = vec![vec![0.0; self.inverse_sum.len()]; self.members.len()];
-        right[*member].copy_from_slice(&extra.vector);
-        right
-    }
-
-    /// B₀⁻¹ y, without the extras: (diagonal + W on the sum) x = y.
-    fn solve_plain(&self, right: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        // σ = Σ x solves (S⁻¹ + W) σ = S⁻¹ Σ y/d; then x = (y − Wσ)/d.
+    /// B₀⁻¹ y, without the extras: (diagonal + W on the sum) x = y, member after member. y becomes x.
+    fn solve_plain(&self, y: &mut [f64]) {
         let m = self.inverse_sum.len();
-        let mut weighted = vec![0.0; m];
-        for (y, d) in right.iter().zip(&self.diagonals) {
-            for i in 0..m {
-                weighted[i] += y[i] / d[i];
+        if self.members.len() == 1 {
+            self.solver.solve(y, None);
+            return;
+        }
+        // σ = Σ x solves (S⁻¹ + W) σ = S⁻¹ Σ y/d; then x = (y − Wσ)/d.
+        let (mut sigma, mut image) = (vec![0.0; m], vec![0.0; m]);
+        for (y, d) in y.chunks_exact(m).zip(&self.diagonals) {
+            for (sum, (y, d)) in sigma.iter_mut().zip(y.iter().zip(*d)) {
+                *sum += y / d;
             }
         }
-        for (value, s) in weighted.iter_mut().zip(&self.inverse_sum) {
+        for (value, s) in sigma.iter_mut().zip(&self.inverse_sum) {
             *value /= s;
         }
-        let is_alone = self.members.len() == 1;
-        let (sigma, image) = self.solver.solve(&weighted, !is_alone);
-        if is_alone {
-            return vec![sigma];
-        }
-        right
-            .iter()
-            .zip(&self.diagonals)
-            .map(|(y, d)| (0..m).map(|i| (y[i] - image[i]) / d[i]).collect())
-            .collect()
-    }
-
-    /// x and the extras' multipliers ν with (B₀ x + Σ v ν = y, v'x − inverse · ν = r) for every extra.
-    fn solve(&self, right: &[Vec<f64>], extra_right: &[f64]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
-        let mut x = self.solve_plain(right);
-        let count = self.extras.len();
-        if count == 0 {
-            return Some((x, Vec::new()));
-        }
-        let mut multipliers: Vec<f64> = self
-            .extras
-            .iter()
-            .zip(extra_right)
-            .map(|((member, extra), r)| dot(&extra.vector, &x[*member]) - r)
-            .collect();
-        if !linalg::solve_small(&mut self.small.clone(), &mut multipliers, count) {
-            return None;
-        }
-        for (multiplier, solved) in multipliers.iter().zip(&self.solved) {
-            for (part, correction) in x.iter_mut().zip(solved) {
-                axpy(-multiplier, correction, part);
+        self.solver.solve(&mut sigma, Some(&mut image));
+        for (y, d) in y.chunks_exact_mut(m).zip(&self.diagonals) {
+            for (y, (image, d)) in y.iter_mut().zip(image.iter().zip(*d)) {
+                *y = (*y - image) / d;
             }
         }
-        Some((x, multipliers))
+    }
+
+    /// x and the extras' multipliers ν with (B₀ x + Σ v ν = y, v'x − inverse · ν = r) for every extra; y becomes x, and r becomes ν.
+    fn solve(&self, y: &mut [f64], multipliers: &mut [f64]) -> Option<()> {
+        self.solve_plain(y);
+        let (m, count) = (self.inverse_sum.len(), self.extras.len());
+        if count == 0 {
+            return Some(());
+        }
+        for (value, &(member, extra)) in multipliers.iter_mut().zip(&self.extras) {
+            *value = dot(&extra.vector, &y[member * m..(member + 1) * m]) - *value;
+        }
+        self.solve_extras(multipliers)?;
+        for (multiplier, solved) in multipliers.iter().zip(&self.solved) {
+            axpy(-multiplier, solved, y);
+        }
+        Some(())
+    }
+
+    /// The small system of the extras.
+    fn solve_extras(&self, values: &mut [f64]) -> Option<()> {
+        if let [only] = self.small.as_slice() {
+            values[0] /= only;
+            return values[0].is_finite().then_some(());
+        }
+        linalg::solve_small(&mut self.small.clone(), values, values.len()).then_some(())
     }
 
     /// Takes off `left` what x and ν make of it: the diagonal and the extras (the curvature is the system's business).
-    fn subtract(
-        &self,
-        x: &[Grid],
-        multipliers: &[f64],
-        left: &mut Residual,
-        extra_left: &mut [f64],
-    ) {
+    fn subtract(&self, x: &[Grid], multipliers: &[f64], left: &mut [Grid], extra_left: &mut [f64]) {
         for (&(term, row), diagonal) in self.members.iter().zip(&self.diagonals) {
             let out = left[term].row_mut(row);
             for (value, (d, x)) in out.iter_mut().zip(diagonal.iter().zip(x[term].row(row))) {
                 *value -= d * x;
             }
         }
-        for (number, (member, extra)) in self.extras.iter().enumerate() {
-            let (term, row) = self.members[*member];
+        for (number, &(member, extra)) in self.extras.iter().enumerate() {
+            let (term, row) = self.members[member];
             axpy(-multipliers[number], &extra.vector, left[term].row_mut(row));
             extra_left[number] -=
                 dot(&extra.vector, x[term].row(row)) - extra.inverse * multipliers[number];
@@ -326,11 +392,15 @@ impl<'a> Bundle<'a> {
                 out[i * m + i] += bend * share;
             }
         }
-        let times =
-            |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a * b).collect() };
-        let factor = low_rank_factor(&times(&shares, &self.inverse_sum), bend.rows)?;
-        let rows = bend.rows.chunks_exact(m);
-        let mut half: Vec<f64> = rows.flat_map(|row| times(row, &shares)).collect();
+        let pairs = shares.iter().zip(&self.inverse_sum);
+        let inverse: Vec<f64> = pairs.map(|(share, s)| share * s).collect();
+        let mut half = bend.all_rows().into_owned();
+        let factor = low_rank_factor(&inverse, &half)?;
+        for row in half.chunks_exact_mut(m) {
+            for (value, share) in row.iter_mut().zip(&shares) {
+                *value *= share;
+            }
+        }
         factor.solve_lower(&mut half, m);
         linalg::add_gram(&half, m, out);
         let count = self.extras.len();
@@ -342,19 +412,15 @@ impl<'a> Bundle<'a> {
             .solved
             .iter()
             .map(|solution| {
-                let mut sum = vec![0.0; m];
-                for part in solution {
-                    axpy(1.0, part, &mut sum);
-                }
-                bend.image(&sum)
+                let mut image = vec![0.0; m];
+                bend.add_image(&total(solution, m), 1.0, &mut image);
+                image
             })
             .collect();
         for j in 0..count {
             let mut column = vec![0.0; count];
             column[j] = 1.0;
-            if !linalg::solve_small(&mut self.small.clone(), &mut column, count) {
-                return None;
-            }
+            self.solve_extras(&mut column)?;
             for (i, &weight) in column.iter().enumerate() {
                 for a in 0..m {
                     axpy(
@@ -367,6 +433,30 @@ impl<'a> Bundle<'a> {
         }
         Some(())
     }
+
+    /// The members' rows, one after the other.
+    fn collect(&self, grids: &[Grid], out: &mut Vec<f64>) {
+        out.clear();
+        for &(term, row) in &self.members {
+            out.extend_from_slice(grids[term].row(row));
+        }
+    }
+
+    fn store(&self, rows: &[f64], grids: &mut [Grid]) {
+        let rows = rows.chunks_exact(self.inverse_sum.len());
+        for (&(term, row), part) in self.members.iter().zip(rows) {
+            grids[term].row_mut(row).copy_from_slice(part);
+        }
+    }
+}
+
+/// The sum of rows of m.
+fn total(rows: &[f64], m: usize) -> Vec<f64> {
+    let mut sum = vec![0.0; m];
+    for row in rows.chunks_exact(m) {
+        axpy(1.0, row, &mut sum);
+    }
+    sum
 }
 
 /// The factored matrix.
@@ -374,10 +464,10 @@ impl<'a> Bundle<'a> {
 pub(super) struct System<'a> {
     common: Option<Bundle<'a>>,
     tasks: Vec<Option<Bundle<'a>>>,
-    bends: Vec<Bend<'a>>,
+    bends: &'a [Bend<'a>],
     shapes: Vec<usize>,
     kernels: usize,
-    couplings: Vec<(usize, Extra)>,
+    couplings: Vec<(usize, &'a Extra)>,
     /// B⁻¹ of each coupling, and the small matrix of all of them.
     solved: Vec<Answer>,
     small: Vec<f64>,
@@ -386,22 +476,13 @@ pub(super) struct System<'a> {
 impl<'a> System<'a> {
     /// Factors the matrix; `None` when it is numerically singular. A term without rows has no variables.
     pub(super) fn new(
-        matrices: &[Vec<RowMatrix>],
-        couplings: &[Option<Extra>],
+        matrices: &'a [Vec<RowMatrix>],
+        couplings: &'a [Option<Extra>],
         is_common: &[bool],
-        curvature: &'a [Curvature],
-        diagonals: Option<&'a Grid>,
+        bends: &'a [Bend<'a>],
         kernels: usize,
     ) -> Option<Self> {
-        let bends: Vec<Bend<'_>> = curvature
-            .iter()
-            .enumerate()
-            .map(|(task, curvature)| Bend {
-                rows: &curvature.factor,
-                diagonal: diagonals.map(|diagonals| diagonals.row(task)),
-            })
-            .collect();
-        let tasks = curvature.len();
+        let tasks = bends.len();
         // With one task, its own rows and the common ones are the same thing.
         let shared = |term: usize| is_common[term] && tasks > 1;
         let terms: Vec<usize> = (0..matrices.len())
@@ -443,11 +524,7 @@ impl<'a> System<'a> {
         let common = if members.is_empty() {
             None
         } else {
-            let none = Bend {
-                rows: &[],
-                diagonal: None,
-            };
-            Some(Bundle::new(members, matrices, none, Some(&schur))?)
+            Some(Bundle::new(members, matrices, Bend::NONE, Some(schur))?)
         };
         let mut system = Self {
             common,
@@ -458,23 +535,22 @@ impl<'a> System<'a> {
             couplings: couplings
                 .iter()
                 .enumerate()
-                .filter_map(|(term, extra)| extra.clone().map(|extra| (term, extra)))
+                .filter_map(|(term, extra)| extra.as_ref().map(|extra| (term, extra)))
                 .collect(),
             solved: Vec::new(),
             small: Vec::new(),
         };
-        for (term, extra) in &system.couplings {
+        for &(term, extra) in &system.couplings {
             let mut right = system.zeros();
-            right[*term].values_mut().copy_from_slice(&extra.vector);
-            let solution = system.solve_plain(&right, &system.no_multipliers())?;
+            right[term].values_mut().copy_from_slice(&extra.vector);
+            let solution = system.solve_plain(right, system.no_multipliers())?;
             system.solved.push(solution);
         }
         let count = system.couplings.len();
         system.small = vec![0.0; count * count];
-        for (i, (term, extra)) in system.couplings.iter().enumerate() {
+        for (i, &(term, extra)) in system.couplings.iter().enumerate() {
             for j in 0..count {
-                system.small[i * count + j] =
-                    dot(&extra.vector, system.solved[j].x[*term].values());
+                system.small[i * count + j] = dot(&extra.vector, system.solved[j].x[term].values());
             }
             system.small[i * count + i] += extra.inverse;
         }
@@ -493,46 +569,50 @@ impl<'a> System<'a> {
     /// The pieces differ by many orders of magnitude near the solution, so the answer is refined by its own residual, in the
     /// bordered form where nothing is divided by a small number.
     pub(super) fn solve(&self, right: &[Grid]) -> Option<Vec<Grid>> {
-        let mut target = self.no_multipliers();
         let size = norm(right);
-        let mut answer = self.solve_once(right, &target)?;
+        let mut answer = self.solve_once(right.to_vec(), self.no_multipliers())?;
         let mut last = f64::INFINITY;
         for _ in 0..3 {
-            target = self.no_multipliers();
+            let mut target = self.no_multipliers();
             let residual = self.residual(right, &answer, &mut target);
             let left = norm(&residual) + target.size();
-            if left <= 1e-13 * size || left >= 0.5 * last {
+            if left <= REFINED * size || left >= 0.5 * last {
                 break;
             }
             last = left;
-            let correction = self.solve_once(&residual, &target)?;
+            let correction = self.solve_once(residual, target)?;
             for (part, change) in answer.x.iter_mut().zip(&correction.x) {
                 axpy(1.0, change.values(), part.values_mut());
             }
-            answer.multipliers.add(&correction.multipliers);
+            answer.multipliers.add(1.0, &correction.multipliers);
         }
         answer.x.iter().all(Grid::is_finite).then_some(answer.x)
     }
 
     fn no_multipliers(&self) -> Multipliers {
-        let count = |bundle: &Option<Bundle<'_>>| {
-            vec![0.0; bundle.as_ref().map_or(0, |bundle| bundle.extras.len())]
-        };
+        let count =
+            |bundle: &Option<Bundle<'_>>| bundle.as_ref().map_or(0, |bundle| bundle.extras.len());
+        let mut first = vec![0];
+        for bundle in &self.tasks {
+            first.push(first[first.len() - 1] + count(bundle));
+        }
         Multipliers {
-            common: count(&self.common),
-            tasks: self.tasks.iter().map(count).collect(),
+            common: vec![0.0; count(&self.common)],
+            tasks: vec![0.0; first[self.tasks.len()]],
+            first,
             couplings: vec![0.0; self.couplings.len()],
         }
     }
 
-    fn solve_once(&self, right: &[Grid], target: &Multipliers) -> Option<Answer> {
+    fn solve_once(&self, right: Vec<Grid>, target: Multipliers) -> Option<Answer> {
+        let couplings = target.couplings.clone();
         let mut answer = self.solve_plain(right, target)?;
         let count = self.couplings.len();
         if count > 0 {
             let mut multipliers: Vec<f64> = self
                 .couplings
                 .iter()
-                .zip(&target.couplings)
+                .zip(&couplings)
                 .map(|((term, extra), r)| dot(&extra.vector, answer.x[*term].values()) - r)
                 .collect();
             if !linalg::solve_small(&mut self.small.clone(), &mut multipliers, count) {
@@ -542,9 +622,7 @@ impl<'a> System<'a> {
                 for (part, correction) in answer.x.iter_mut().zip(&solved.x) {
                     axpy(-multiplier, correction.values(), part.values_mut());
                 }
-                answer
-                    .multipliers
-                    .subtract_scaled(*multiplier, &solved.multipliers);
+                answer.multipliers.add(-multiplier, &solved.multipliers);
             }
             answer.multipliers.couplings = multipliers;
         }
@@ -556,104 +634,92 @@ impl<'a> System<'a> {
         let mut left = right.to_vec();
         let (x, multipliers) = (&answer.x, &answer.multipliers);
         let mut shift = vec![0.0; self.kernels];
+        let mut images = vec![0.0; self.kernels];
         if let Some(common) = &self.common {
             common.subtract(x, &multipliers.common, &mut left, &mut extra.common);
             for &(term, row) in &common.members {
                 axpy(1.0, x[term].row(row), &mut shift);
             }
         }
+        let mut sum = vec![0.0; self.kernels];
+        let mut image = vec![0.0; self.kernels];
         for task in 0..self.tasks.len() {
-            let mut sum = shift.clone();
+            sum.copy_from_slice(&shift);
             if let Some(bundle) = &self.tasks[task] {
-                bundle.subtract(
-                    x,
-                    &multipliers.tasks[task],
-                    &mut left,
-                    &mut extra.tasks[task],
-                );
+                let own = multipliers.of(task);
+                bundle.subtract(x, own, &mut left, extra.of_mut(task));
                 for &(term, row) in &bundle.members {
                     axpy(1.0, x[term].row(row), &mut sum);
                 }
             }
-            let image = self.bends[task].image(&sum);
-            for bundle in [&self.tasks[task], &self.common].into_iter().flatten() {
+            image.fill(0.0);
+            self.bends[task].add_image(&sum, 1.0, &mut image);
+            if let Some(bundle) = &self.tasks[task] {
                 for &(term, row) in &bundle.members {
                     axpy(-1.0, &image, left[term].row_mut(row));
                 }
             }
+            if self.common.is_some() {
+                axpy(1.0, &image, &mut images);
+            }
         }
-        for (number, (term, coupling)) in self.couplings.iter().enumerate() {
+        if let Some(common) = &self.common {
+            for &(term, row) in &common.members {
+                axpy(-1.0, &images, left[term].row_mut(row));
+            }
+        }
+        for (number, &(term, coupling)) in self.couplings.iter().enumerate() {
             axpy(
                 -multipliers.couplings[number],
                 &coupling.vector,
-                left[*term].values_mut(),
+                left[term].values_mut(),
             );
-            extra.couplings[number] -= dot(&coupling.vector, x[*term].values())
+            extra.couplings[number] -= dot(&coupling.vector, x[term].values())
                 - coupling.inverse * multipliers.couplings[number];
         }
         left
     }
 
-    /// All but the couplings.
-    fn solve_plain(&self, right: &[Grid], target: &Multipliers) -> Option<Answer> {
-        let mut answer = Answer {
-            x: self.zeros(),
-            multipliers: self.no_multipliers(),
-        };
-        let collect = |bundle: &Bundle<'_>| -> Vec<Vec<f64>> {
-            bundle
-                .members
-                .iter()
-                .map(|&(term, row)| right[term].row(row).to_vec())
-                .collect()
-        };
-        let store = |bundle: &Bundle<'_>, solution: Vec<Vec<f64>>, x: &mut [Grid]| {
-            for (&(term, row), part) in bundle.members.iter().zip(solution) {
-                x[term].row_mut(row).copy_from_slice(&part);
-            }
-        };
-        let total = |parts: &[Vec<f64>]| {
-            let mut sum = vec![0.0; self.kernels];
-            for part in parts {
-                axpy(1.0, part, &mut sum);
-            }
-            sum
-        };
+    /// All but the couplings. The right-hand side becomes the answer.
+    fn solve_plain(&self, mut x: Vec<Grid>, mut multipliers: Multipliers) -> Option<Answer> {
+        let mut rows = Vec::new();
+        let mut image = vec![0.0; self.kernels];
         let mut shift = None;
         if let Some(common) = &self.common {
             // Tasks answer to the right-hand side on their own first; what they take off the common rows is subtracted.
-            let mut reduced = collect(common);
             for (task, bundle) in self.tasks.iter().enumerate() {
                 let Some(bundle) = bundle else { continue };
-                let (own, _) = bundle.solve(&collect(bundle), &target.tasks[task])?;
-                let image = self.bends[task].image(&total(&own));
-                for row in &mut reduced {
-                    axpy(-1.0, &image, row);
-                }
+                bundle.collect(&x, &mut rows);
+                bundle.solve(&mut rows, &mut multipliers.of(task).to_vec())?;
+                self.bends[task].add_image(&total(&rows, self.kernels), 1.0, &mut image);
             }
-            let (solution, multipliers) = common.solve(&reduced, &target.common)?;
-            shift = Some(total(&solution));
-            store(common, solution, &mut answer.x);
-            answer.multipliers.common = multipliers;
+            common.collect(&x, &mut rows);
+            for row in rows.chunks_exact_mut(self.kernels) {
+                axpy(-1.0, &image, row);
+            }
+            common.solve(&mut rows, &mut multipliers.common)?;
+            common.store(&rows, &mut x);
+            shift = Some(total(&rows, self.kernels));
         }
         for (task, bundle) in self.tasks.iter().enumerate() {
             let Some(bundle) = bundle else { continue };
-            let mut own = collect(bundle);
+            bundle.collect(&x, &mut rows);
             if let Some(shift) = &shift {
-                let image = self.bends[task].image(shift);
-                for row in &mut own {
+                image.fill(0.0);
+                self.bends[task].add_image(shift, 1.0, &mut image);
+                for row in rows.chunks_exact_mut(self.kernels) {
                     axpy(-1.0, &image, row);
                 }
             }
-            let (solution, multipliers) = bundle.solve(&own, &target.tasks[task])?;
-            store(bundle, solution, &mut answer.x);
-            answer.multipliers.tasks[task] = multipliers;
+            bundle.solve(&mut rows, multipliers.of_mut(task))?;
+            bundle.store(&rows, &mut x);
         }
-        Some(answer)
+        Some(Answer { x, multipliers })
     }
 }
 
-type Residual = Vec<Grid>;
+/// A residual of this part of the right-hand side is rounding.
+const REFINED: f64 = 1e-13;
 
 /// The largest absolute entry.
 fn norm(grids: &[Grid]) -> f64 {
@@ -674,28 +740,30 @@ struct Answer {
 #[derive(Debug)]
 struct Multipliers {
     common: Vec<f64>,
-    tasks: Vec<Vec<f64>>,
+    /// Those of all tasks, and where each task's begin.
+    tasks: Vec<f64>,
+    first: Vec<usize>,
     couplings: Vec<f64>,
 }
 
 impl Multipliers {
-    fn add(&mut self, other: &Self) {
-        self.subtract_scaled(-1.0, other);
-        axpy(1.0, &other.couplings, &mut self.couplings);
+    fn of(&self, task: usize) -> &[f64] {
+        &self.tasks[self.first[task]..self.first[task + 1]]
     }
 
-    /// Bundles' extras only: a coupling's multiplier is set, not moved.
-    fn subtract_scaled(&mut self, factor: f64, other: &Self) {
-        axpy(-factor, &other.common, &mut self.common);
-        for (mine, theirs) in self.tasks.iter_mut().zip(&other.tasks) {
-            axpy(-factor, theirs, mine);
-        }
+    fn of_mut(&mut self, task: usize) -> &mut [f64] {
+        &mut self.tasks[self.first[task]..self.first[task + 1]]
+    }
+
+    fn add(&mut self, factor: f64, other: &Self) {
+        axpy(factor, &other.common, &mut self.common);
+        axpy(factor, &other.tasks, &mut self.tasks);
+        axpy(factor, &other.couplings, &mut self.couplings);
     }
 
     fn size(&self) -> f64 {
-        self.tasks
-            .iter()
-            .chain([&self.common, &self.couplings])
+        [&self.tasks, &self.common, &self.couplings]
+            .into_iter()
             .flatten()
             .fold(0.0, |a, b| f64::max(a, b.abs()))
     }
@@ -704,6 +772,7 @@ impl Multipliers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Curvature;
     use crate::random::Random;
 
     fn numbers(count: usize, random: &mut Random) -> Vec<f64> {
@@ -756,18 +825,44 @@ mod tests {
                 Grid::from_values(tasks, kernels, numbers(tasks * kernels, &mut random)),
                 Grid::from_values(1, kernels, numbers(kernels, &mut random)),
             ];
-            let solve = |curvature: &[Curvature], bends: Option<&Grid>| {
+            let solve = |curvature: &[Curvature], bends: Option<&Grid>, split: bool| {
                 let common = [false, true];
-                let system =
-                    System::new(&matrices, &couplings, &common, curvature, bends, kernels).unwrap();
+                let grams: Vec<Vec<f64>> = curvature
+                    .iter()
+                    .map(|own| {
+                        let mut gram = vec![0.0; kernels * kernels];
+                        linalg::add_gram(&own.factor, kernels, &mut gram);
+                        gram
+                    })
+                    .collect();
+                let bends: Vec<Bend<'_>> = (0..tasks)
+                    .map(|task| {
+                        let rows = &curvature[task].factor;
+                        // Some of it as the model's own rows, some as further ones.
+                        let (rows, more) = rows.split_at(if split { kernels } else { rows.len() });
+                        Bend {
+                            rows,
+                            gram: (Bend::wants_gram(rows, kernels) && !split)
+                                .then_some(grams[task].as_slice()),
+                            more,
+                            diagonal: bends.map(|bends| bends.row(task)),
+                        }
+                    })
+                    .collect();
+                let system = System::new(&matrices, &couplings, &common, &bends, kernels).unwrap();
                 // Without refinement: that would make up for a wrong factorisation.
                 let none = system.no_multipliers();
-                system.solve_once(&right, &none).unwrap().x
+                system.solve_once(right.to_vec(), none).unwrap().x
             };
-            let (short, long) = (solve(&plain, Some(&bends)), solve(&longer, None));
-            for (a, b) in short.iter().zip(&long) {
-                for (a, b) in a.values().iter().zip(b.values()) {
-                    assert!((a - b).abs() <= 1e-9, "{tasks} {kernels}: {a} and {b}");
+            let short = solve(&plain, Some(&bends), false);
+            for long in [
+                solve(&longer, None, false),
+                solve(&plain, Some(&bends), true),
+            ] {
+                for (a, b) in short.iter().zip(&long) {
+                    for (a, b) in a.values().iter().zip(b.values()) {
+                        assert!((a - b).abs() <= 1e-9, "{tasks} {kernels}: {a} and {b}");
+                    }
                 }
             }
         }

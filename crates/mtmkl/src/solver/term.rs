@@ -51,6 +51,36 @@ enum Kind {
     Constant,
 }
 
+impl Kind {
+    /// What the level of a constraint is at most.
+    fn bound(&self) -> f64 {
+        match self {
+            Self::RowNorm { radius, .. } | Self::MixedNorm { radius, .. } => *radius,
+            Self::RowBall { radius, .. } => 0.5 * radius * radius,
+            Self::RowSum { .. } | Self::Constant => 0.0,
+        }
+    }
+
+    /// The level of each constraint at some x ≥ 0.
+    fn levels(&self, x: &Grid) -> Vec<f64> {
+        match self {
+            Self::RowNorm { p, .. } => x.iter_rows().map(|row| norm(row, *p)).collect(),
+            Self::MixedNorm { p, q, .. } => {
+                let norms: Vec<f64> = x.iter_rows().map(|row| norm(row, *p)).collect();
+                vec![norm(&norms, *q)]
+            }
+            Self::RowBall { centre, .. } => x
+                .iter_rows()
+                .map(|row| {
+                    let square = row.iter().zip(centre).map(|(a, b)| (a - b) * (a - b));
+                    0.5 * square.sum::<f64>()
+                })
+                .collect(),
+            Self::RowSum { .. } | Self::Constant => Vec::new(),
+        }
+    }
+}
+
 /// The iterate of one term: variables, slacks and multipliers.
 #[derive(Debug, Clone)]
 pub(super) struct TermState {
@@ -64,6 +94,7 @@ pub(super) struct TermState {
     slack: Vec<f64>,
     /// Their multipliers.
     lambda: Vec<f64>,
+    level: Level,
 }
 
 /// A step of one term.
@@ -76,21 +107,126 @@ pub(super) struct Direction {
     lambda: Vec<f64>,
 }
 
-/// ‖x‖_p for x > 0 and its gradient (x/N)^{p−1}.
-fn norm_and_gradient(x: &[f64], p: f64) -> (f64, Vec<f64>) {
-    let largest = x.iter().fold(0.0_f64, |a, &b| a.max(b));
+/// x^p; the usual p need no logarithm.
+fn power(x: f64, p: f64) -> f64 {
     if p == 1.0 {
-        return (x.iter().sum(), vec![1.0; x.len()]);
+        x
+    } else if p == 2.0 {
+        x * x
+    } else if p == 3.0 {
+        x * x * x
+    } else if p == 1.5 {
+        x * x.sqrt()
+    } else if p == 0.5 {
+        x.sqrt()
+    } else {
+        x.powf(p)
     }
-    let norm = largest
-        * x.iter()
-            .map(|value| (value / largest).powf(p))
-            .sum::<f64>()
-            .powf(1.0 / p);
-    (
-        norm,
-        x.iter().map(|value| (value / norm).powf(p - 1.0)).collect(),
-    )
+}
+
+/// ‖x‖_p for x ≥ 0.
+fn norm(x: &[f64], p: f64) -> f64 {
+    if p == 1.0 {
+        return x.iter().sum();
+    }
+    let largest = x.iter().fold(0.0_f64, |a, &b| a.max(b));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    let sum: f64 = x.iter().map(|value| power(value / largest, p)).sum();
+    largest * power(sum, 1.0 / p)
+}
+
+/// ‖x‖_p for x > 0; `out` becomes its gradient (x/N)^{p−1}.
+fn norm_and_gradient(x: &[f64], p: f64, out: &mut [f64]) -> f64 {
+    if p == 1.0 {
+        out.fill(1.0);
+        return x.iter().sum();
+    }
+    let largest = x.iter().fold(0.0_f64, |a, &b| a.max(b));
+    let mut sum = 0.0;
+    for (out, value) in out.iter_mut().zip(x) {
+        *out = power(value / largest, p);
+        sum += *out;
+    }
+    let norm = largest * power(sum, 1.0 / p);
+    // (x/N)^{p−1} = (x/largest)^p (largest/x) (largest/N)^{p−1}
+    let scale = largest * power(largest / norm, p - 1.0);
+    for (out, value) in out.iter_mut().zip(x) {
+        *out *= scale / value;
+    }
+    norm
+}
+
+/// What the constraints of a term are at x; made anew only where x moves.
+#[derive(Debug, Clone)]
+struct Level {
+    /// N(x), or half the squared distance from the centre, per constraint.
+    values: Vec<f64>,
+    /// ∇N, in the shape of x; zero where there is no norm.
+    gradient: Grid,
+    /// For a mixed norm, the norm of each row and its gradient, and the gradient of the norm of these norms.
+    norms: Vec<f64>,
+    inside: Grid,
+    between: Vec<f64>,
+}
+
+impl Level {
+    fn new(kind: &Kind, x: &Grid) -> Self {
+        let (rows, kernels) = (x.rows(), x.kernels());
+        let mut level = Self {
+            values: Vec::new(),
+            gradient: Grid::zeros(rows, kernels),
+            norms: Vec::new(),
+            inside: Grid::zeros(0, kernels),
+            between: Vec::new(),
+        };
+        match kind {
+            Kind::RowNorm { .. } | Kind::RowBall { .. } => level.values = vec![0.0; rows],
+            Kind::MixedNorm { .. } => {
+                level.values = vec![0.0];
+                level.norms = vec![0.0; rows];
+                level.inside = Grid::zeros(rows, kernels);
+                level.between = vec![0.0; rows];
+            }
+            Kind::RowSum { .. } | Kind::Constant => {}
+        }
+        level.move_to(kind, x);
+        level
+    }
+
+    fn move_to(&mut self, kind: &Kind, x: &Grid) {
+        match kind {
+            Kind::RowNorm { p, .. } => {
+                for row in 0..x.rows() {
+                    self.values[row] =
+                        norm_and_gradient(x.row(row), *p, self.gradient.row_mut(row));
+                }
+            }
+            Kind::MixedNorm { p, q, .. } => {
+                for row in 0..x.rows() {
+                    self.norms[row] = norm_and_gradient(x.row(row), *p, self.inside.row_mut(row));
+                }
+                self.values[0] = norm_and_gradient(&self.norms, *q, &mut self.between);
+                for (row, between) in self.between.iter().enumerate() {
+                    let pairs = self.gradient.row_mut(row).iter_mut();
+                    for (out, value) in pairs.zip(self.inside.row(row)) {
+                        *out = between * value;
+                    }
+                }
+            }
+            Kind::RowBall { centre, .. } => {
+                for row in 0..x.rows() {
+                    let out = self.gradient.row_mut(row);
+                    for (out, (a, b)) in out.iter_mut().zip(x.row(row).iter().zip(centre)) {
+                        *out = a - b;
+                    }
+                    self.values[row] = 0.5 * dot(out, out);
+                }
+            }
+            Kind::RowSum { .. } | Kind::Constant => {}
+        }
+    }
 }
 
 impl TermState {
@@ -128,15 +264,13 @@ impl TermState {
             },
             Constraint::Constant => Kind::Constant,
         };
-        let constraints = match &kind {
-            Kind::RowNorm { .. } | Kind::RowBall { .. } => rows,
-            Kind::MixedNorm { .. } => 1,
-            _ => 0,
-        };
         match &kind {
-            // Start points lie on the sphere: go inside.
+            // Start points lie on the sphere: go inside, to where n entries and the slack of their norm are in balance.
             Kind::RowNorm { .. } | Kind::MixedNorm { .. } => {
-                x.values_mut().iter_mut().for_each(|value| *value *= 0.5);
+                let is_mixed = matches!(kind, Kind::MixedNorm { .. });
+                let n = (kernels * if is_mixed { rows } else { 1 }) as f64;
+                let inside = n / (n + 1.0);
+                x.values_mut().iter_mut().for_each(|value| *value *= inside);
             }
             Kind::RowBall { radius, .. } => {
                 let least = 0.3 * radius / (kernels as f64).sqrt();
@@ -150,20 +284,17 @@ impl TermState {
             Kind::RowSum { upper: Some(_), .. } => Grid::zeros(rows, kernels),
             _ => Grid::zeros(0, kernels),
         };
-        let mut state = Self {
+        let level = Level::new(&kind, &x);
+        let bound = kind.bound();
+        Self {
+            slack: level.values.iter().map(|value| bound - value).collect(),
+            lambda: vec![0.0; level.values.len()],
             kind,
             z: Grid::zeros(rows, kernels),
             w,
             x,
-            slack: vec![0.0; constraints],
-            lambda: vec![0.0; constraints],
-        };
-        state.slack = state
-            .residuals()
-            .into_iter()
-            .map(|residual| -residual)
-            .collect();
-        state
+            level,
+        }
     }
 
     pub(super) fn is_variable(&self) -> bool {
@@ -193,73 +324,9 @@ impl TermState {
         }
     }
 
-    /// N(x) + v − radius, per constraint.
-    fn residuals(&self) -> Vec<f64> {
-        let slack = |number: usize| self.slack.get(number).copied().unwrap_or(0.0);
-        match &self.kind {
-            Kind::RowNorm { p, radius } => self
-                .x
-                .iter_rows()
-                .enumerate()
-                .map(|(row, x)| norm_and_gradient(x, *p).0 + slack(row) - radius)
-                .collect(),
-            Kind::MixedNorm { p, q, radius } => {
-                let norms: Vec<f64> = self
-                    .x
-                    .iter_rows()
-                    .map(|x| norm_and_gradient(x, *p).0)
-                    .collect();
-                vec![norm_and_gradient(&norms, *q).0 + slack(0) - radius]
-            }
-            Kind::RowBall { centre, radius } => self
-                .x
-                .iter_rows()
-                .enumerate()
-                .map(|(row, x)| {
-                    let square: f64 = x.iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum();
-                    0.5 * square + slack(row) - 0.5 * radius * radius
-                })
-                .collect(),
-            Kind::RowSum { .. } | Kind::Constant => Vec::new(),
-        }
-    }
-
-    /// ∇N, in the shape of x; zero where there is no norm.
-    fn gradient(&self) -> Grid {
-        let mut gradient = Grid::zeros(self.x.rows(), self.x.kernels());
-        match &self.kind {
-            Kind::RowNorm { p, .. } => {
-                for row in 0..self.x.rows() {
-                    gradient
-                        .row_mut(row)
-                        .copy_from_slice(&norm_and_gradient(self.x.row(row), *p).1);
-                }
-            }
-            Kind::MixedNorm { p, q, .. } => {
-                let parts: Vec<(f64, Vec<f64>)> = self
-                    .x
-                    .iter_rows()
-                    .map(|x| norm_and_gradient(x, *p))
-                    .collect();
-                let norms: Vec<f64> = parts.iter().map(|part| part.0).collect();
-                let (_, between) = norm_and_gradient(&norms, *q);
-                for (row, (_, inside)) in parts.iter().enumerate() {
-                    for (out, value) in gradient.row_mut(row).iter_mut().zip(inside) {
-                        *out = between[row] * value;
-                    }
-                }
-            }
-            Kind::RowBall { centre, .. } => {
-                for row in 0..self.x.rows() {
-                    let x = self.x.row(row).to_vec();
-                    for ((out, a), b) in gradient.row_mut(row).iter_mut().zip(&x).zip(centre) {
-                        *out = a - b;
-                    }
-                }
-            }
-            Kind::RowSum { .. } | Kind::Constant => {}
-        }
-        gradient
+    /// N(x) + v − radius of one constraint.
+    fn residual(&self, constraint: usize) -> f64 {
+        self.level.values[constraint] + self.slack[constraint] - self.kind.bound()
     }
 
     /// Which constraint a row belongs to.
@@ -283,6 +350,20 @@ impl TermState {
             total,
             (self.x.values().len() + self.slack.len() + self.w.values().len()) as f64,
         )
+    }
+
+    /// The same sum after this step.
+    pub(super) fn complementarity_after(&self, direction: &Direction, step: f64) -> f64 {
+        let products = |a: &[f64], da: &[f64], b: &[f64], db: &[f64], sign: f64| -> f64 {
+            let pairs = a.iter().zip(da).zip(b.iter().zip(db));
+            pairs
+                .map(|((a, da), (b, db))| (a + sign * step * da) * (b + step * db))
+                .sum()
+        };
+        let (d, x) = (direction, direction.x.values());
+        products(self.x.values(), x, self.z.values(), d.z.values(), 1.0)
+            + products(&self.slack, &d.slack, &self.lambda, &d.lambda, 1.0)
+            + products(&self.room(), x, self.w.values(), d.w.values(), -1.0)
     }
 
     /// The term's part of the Newton matrix: per row a diagonal, rank-one pieces and sums; and what couples the rows.
@@ -311,39 +392,35 @@ impl TermState {
         match &self.kind {
             Kind::RowNorm { p, .. } => {
                 for (row, matrix) in rows.iter_mut().enumerate() {
-                    let (norm, gradient) = norm_and_gradient(self.x.row(row), *p);
+                    let (norm, gradient) = (self.level.values[row], self.level.gradient.row(row));
                     let lambda = self.lambda[row];
-                    add_norm_diagonal(&mut matrix.diagonal, self.x.row(row), norm, *p, lambda);
-                    let factor = lambda / self.slack[row] - lambda * (p - 1.0) / norm;
+                    let scale = lambda * (p - 1.0);
+                    add_norm_diagonal(&mut matrix.diagonal, self.x.row(row), gradient, scale);
+                    let factor = lambda / self.slack[row] - scale / norm;
                     matrix.extras.push(Extra {
-                        vector: gradient,
+                        vector: gradient.to_vec(),
                         inverse: factor.recip(),
                     });
                 }
             }
             Kind::MixedNorm { p, q, .. } => {
-                let parts: Vec<(f64, Vec<f64>)> = self
-                    .x
-                    .iter_rows()
-                    .map(|x| norm_and_gradient(x, *p))
-                    .collect();
-                let norms: Vec<f64> = parts.iter().map(|part| part.0).collect();
-                let (total, between) = norm_and_gradient(&norms, *q);
                 let lambda = self.lambda[0];
                 for (row, matrix) in rows.iter_mut().enumerate() {
-                    let share = lambda * between[row];
-                    add_norm_diagonal(&mut matrix.diagonal, self.x.row(row), norms[row], *p, share);
-                    let factor = share * (q - p) / norms[row];
+                    let inside = self.level.inside.row(row);
+                    let share = lambda * self.level.between[row];
+                    let scale = share * (p - 1.0);
+                    add_norm_diagonal(&mut matrix.diagonal, self.x.row(row), inside, scale);
+                    let factor = share * (q - p) / self.level.norms[row];
                     if factor != 0.0 {
                         matrix.extras.push(Extra {
-                            vector: parts[row].1.clone(),
+                            vector: inside.to_vec(),
                             inverse: factor.recip(),
                         });
                     }
                 }
-                let factor = lambda / self.slack[0] - lambda * (q - 1.0) / total;
+                let factor = lambda / self.slack[0] - lambda * (q - 1.0) / self.level.values[0];
                 coupling = Some(Extra {
-                    vector: self.gradient().values().to_vec(),
+                    vector: self.level.gradient.values().to_vec(),
                     inverse: factor.recip(),
                 });
             }
@@ -356,7 +433,7 @@ impl TermState {
                 }
             }
             Kind::RowBall { .. } => {
-                let gradient = self.gradient();
+                let gradient = &self.level.gradient;
                 for (row, matrix) in rows.iter_mut().enumerate() {
                     matrix
                         .diagonal
@@ -385,9 +462,6 @@ impl TermState {
         if !self.is_variable() {
             return right;
         }
-        let gradient = self.gradient();
-        let residuals = self.residuals();
-        let room = self.room();
         let kernels = self.x.kernels();
         for row in 0..self.x.rows() {
             let constraint = self.constraint_of(row);
@@ -396,19 +470,31 @@ impl TermState {
                 Some(slack) => {
                     let product =
                         predicted.map_or(0.0, |p| p.slack[constraint] * p.lambda[constraint]);
-                    (mu - product + self.lambda[constraint] * residuals[constraint]) / slack
+                    (mu - product + self.lambda[constraint] * self.residual(constraint)) / slack
                 }
             };
-            for m in 0..kernels {
-                let at = row * kernels + m;
-                let product = predicted.map_or(0.0, |p| p.x.values()[at] * p.z.values()[at]);
-                let mut value = (mu - product) / self.x.values()[at] - pull * gradient.values()[at];
-                if !room.is_empty() {
-                    let product = predicted.map_or(0.0, |p| p.x.values()[at] * p.w.values()[at]);
-                    value -= (mu + product) / room[at];
-                }
-                right.values_mut()[at] += value;
+            let out = right.row_mut(row);
+            if pull != 0.0 {
+                crate::linalg::axpy(-pull, self.level.gradient.row(row), out);
             }
+            let x = self.x.row(row);
+            match predicted {
+                None => {
+                    for m in 0..kernels {
+                        out[m] += mu / x[m];
+                    }
+                }
+                Some(predicted) => {
+                    let (dx, dz) = (predicted.x.row(row), predicted.z.row(row));
+                    for m in 0..kernels {
+                        out[m] += (mu - dx[m] * dz[m]) / x[m];
+                    }
+                }
+            }
+        }
+        for (at, room) in self.room().into_iter().enumerate() {
+            let product = predicted.map_or(0.0, |p| p.x.values()[at] * p.w.values()[at]);
+            right.values_mut()[at] -= (mu + product) / room;
         }
         right
     }
@@ -426,11 +512,17 @@ impl TermState {
                 lambda: Vec::new(),
             };
         }
+        let (x, z) = (self.x.values(), self.z.values());
         let mut dz = Grid::zeros(self.x.rows(), kernels);
-        for at in 0..dx.values().len() {
-            let product = predicted.map_or(0.0, |p| p.x.values()[at] * p.z.values()[at]);
-            let (x, z) = (self.x.values()[at], self.z.values()[at]);
-            dz.values_mut()[at] = (mu - product - z * dx.values()[at]) / x - z;
+        let pairs = dz.values_mut().iter_mut().zip(dx.values());
+        for ((dz, dx), (x, z)) in pairs.zip(x.iter().zip(z)) {
+            *dz = (mu - z * dx) / x - z;
+        }
+        if let Some(predicted) = predicted {
+            let products = predicted.x.values().iter().zip(predicted.z.values());
+            for (dz, ((px, pz), x)) in dz.values_mut().iter_mut().zip(products.zip(x)) {
+                *dz -= px * pz / x;
+            }
         }
         let room = self.room();
         let mut dw = Grid::zeros(self.w.rows(), kernels);
@@ -439,18 +531,16 @@ impl TermState {
             let w = self.w.values()[at];
             dw.values_mut()[at] = (mu + product + w * dx.values()[at]) / room[at] - w;
         }
-        let gradient = self.gradient();
-        let residuals = self.residuals();
         let mut along = vec![0.0; self.slack.len()];
         if !along.is_empty() {
             for row in 0..self.x.rows() {
-                along[self.constraint_of(row)] += dot(gradient.row(row), dx.row(row));
+                along[self.constraint_of(row)] += dot(self.level.gradient.row(row), dx.row(row));
             }
         }
         let slack: Vec<f64> = along
             .iter()
-            .zip(&residuals)
-            .map(|(along, residual)| -along - residual)
+            .enumerate()
+            .map(|(number, along)| -along - self.residual(number))
             .collect();
         let lambda = (0..slack.len())
             .map(|number| {
@@ -479,17 +569,17 @@ impl TermState {
             Kind::RowBall { radius, .. } => 0.05 * radius * radius,
             Kind::RowSum { .. } | Kind::Constant => 0.0,
         };
-        let mut moved = self.clone();
-        moved.advance(direction, step);
-        let before = self.residuals();
-        moved
-            .residuals()
-            .iter()
-            .zip(&moved.slack)
-            .zip(before)
-            .all(|((after, slack), before)| {
-                *after <= slack.max((1.0 - 0.1 * step) * before).max(free)
-            })
+        let mut x = self.x.clone();
+        crate::linalg::axpy(step, direction.x.values(), x.values_mut());
+        let levels = self.kind.levels(&x);
+        levels.iter().enumerate().all(|(number, level)| {
+            let slack = self.slack[number] + step * direction.slack[number];
+            let after = level + slack - self.kind.bound();
+            after
+                <= slack
+                    .max((1.0 - 0.1 * step) * self.residual(number))
+                    .max(free)
+        })
     }
 
     /// x ← x + step · dx, with the slack that belongs to it; negative slacks say that x is outside.
@@ -500,11 +590,10 @@ impl TermState {
         crate::linalg::axpy(step, dx.values(), self.x.values_mut());
         self.slack.fill(0.0);
         if self.x.values().iter().all(|&value| value > 0.0) {
-            self.slack = self
-                .residuals()
-                .into_iter()
-                .map(|residual| -residual)
-                .collect();
+            self.level.move_to(&self.kind, &self.x);
+            for (slack, level) in self.slack.iter_mut().zip(&self.level.values) {
+                *slack = self.kind.bound() - level;
+            }
         }
     }
 
@@ -534,6 +623,7 @@ impl TermState {
         crate::linalg::axpy(step, direction.w.values(), self.w.values_mut());
         crate::linalg::axpy(step, &direction.slack, &mut self.slack);
         crate::linalg::axpy(step, &direction.lambda, &mut self.lambda);
+        self.level.move_to(&self.kind, &self.x);
     }
 
     /// x moved into the set: norms scaled back where the iterate is still outside, sums made exact.
@@ -542,16 +632,12 @@ impl TermState {
         match &self.kind {
             Kind::RowNorm { p, radius } => {
                 for row in 0..x.rows() {
-                    let norm = norm_and_gradient(x.row(row), *p).0;
+                    let norm = norm(x.row(row), *p);
                     scale_down(x.row_mut(row), *radius, norm);
                 }
             }
-            Kind::MixedNorm { p, q, radius } => {
-                let norms: Vec<f64> = x
-                    .iter_rows()
-                    .map(|row| norm_and_gradient(row, *p).0)
-                    .collect();
-                let norm = norm_and_gradient(&norms, *q).0;
+            Kind::MixedNorm { radius, .. } => {
+                let norm = self.kind.levels(&x)[0];
                 scale_down(x.values_mut(), *radius, norm);
             }
             Kind::RowSum { total, .. } => {
@@ -593,19 +679,15 @@ impl TermState {
         match &self.kind {
             Kind::RowNorm { p, radius } => {
                 for row in 0..x.rows() {
-                    let before = norm_and_gradient(x.row(row), *p).0;
+                    let before = norm(x.row(row), *p);
                     cut(x.row_mut(row), threshold * radius);
-                    rescale(x.row_mut(row), before, |row| norm_or_zero(row, *p));
+                    rescale(x.row_mut(row), before, |row| norm(row, *p));
                 }
             }
-            Kind::MixedNorm { p, q, radius } => {
-                let total = |x: &Grid| {
-                    let norms: Vec<f64> = x.iter_rows().map(|row| norm_or_zero(row, *p)).collect();
-                    norm_or_zero(&norms, *q)
-                };
-                let before = total(x);
+            Kind::MixedNorm { radius, .. } => {
+                let before = self.kind.levels(x)[0];
                 cut(x.values_mut(), threshold * radius);
-                let after = total(x);
+                let after = self.kind.levels(x)[0];
                 if after > 0.0 {
                     x.values_mut()
                         .iter_mut()
@@ -621,14 +703,6 @@ impl TermState {
             }
             Kind::RowBall { .. } | Kind::Constant => {}
         }
-    }
-}
-
-fn norm_or_zero(x: &[f64], p: f64) -> f64 {
-    if x.iter().all(|&value| value == 0.0) {
-        0.0
-    } else {
-        norm_and_gradient(x, p).0
     }
 }
 
@@ -664,12 +738,12 @@ fn spread(x: &mut [f64], total: f64, upper: f64) {
     }
 }
 
-/// λ (p−1)/N · (x/N)^{p−2} on the diagonal.
-fn add_norm_diagonal(diagonal: &mut [f64], x: &[f64], norm: f64, p: f64, lambda: f64) {
-    if p == 1.0 {
+/// scale/N · (x/N)^{p−2} = scale · ∇N/x on the diagonal.
+fn add_norm_diagonal(diagonal: &mut [f64], x: &[f64], gradient: &[f64], scale: f64) {
+    if scale == 0.0 {
         return;
     }
-    for (value, x) in diagonal.iter_mut().zip(x) {
-        *value += lambda * (p - 1.0) / norm * (x / norm).powf(p - 2.0);
+    for (value, (x, gradient)) in diagonal.iter_mut().zip(x.iter().zip(gradient)) {
+        *value += scale * gradient / x;
     }
 }
