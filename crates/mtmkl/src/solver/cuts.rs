@@ -118,20 +118,34 @@ impl Known {
         }
     }
 
-    /// For each task the share of the curvature on the diagonal `bends` with which the model here would have foretold J there.
-    pub(super) fn missing(&self, other: &Self, curvature: &[Curvature], bends: &Grid) -> Vec<f64> {
+    /// For each task the share of the curvature on the diagonal `bends` with which the model here would have foretold J there. So many times the
+    /// bend of the model is not missed where `forgiven` says so.
+    pub(super) fn missing(
+        &self,
+        other: &Self,
+        curvature: &[Curvature],
+        bends: &Grid,
+        forgiven: &[f64],
+    ) -> Vec<f64> {
         (0..self.values.len())
             .map(|task| {
                 let there = self.compare(other, curvature, task);
                 let squares = bends.row(task).iter().zip(&there.delta);
                 let full: f64 = squares.map(|(bend, d)| 0.5 * bend * d * d).sum();
-                let excess = there.excess - self.gaps[task];
+                let excess = there.excess - self.gaps[task] - forgiven[task] * there.bend;
                 if full > 0.0 && excess > 0.0 {
                     excess / full
                 } else {
                     0.0
                 }
             })
+            .collect()
+    }
+
+    /// For each task whether J there is at most what the model here says.
+    pub(super) fn foretells(&self, other: &Self, curvature: &[Curvature]) -> Vec<bool> {
+        (0..self.values.len())
+            .map(|task| self.compare(other, curvature, task).excess <= self.gaps[task])
             .collect()
     }
 

@@ -6,6 +6,7 @@
 //!
 //! so the difference is a rigorous optimality gap for the whole problem.
 
+mod block;
 mod cuts;
 mod epf;
 mod excess;
