@@ -67,3 +67,37 @@ fn tasks_without_weight_do_not_delay() {
         }
     }
 }
+
+/// Where tasks share nothing, each is solved as if it were alone, and the thread count changes nothing.
+#[test]
+fn tasks_that_share_nothing_are_solved_alone() {
+    let (samples, kernels, tasks) = (120, 20, 30);
+    let sharing = SharingSpec::Independent {
+        p: 1.0,
+        radius: 0.7,
+    };
+    let fit = |problem: &Problem, threads: usize| {
+        let mut run = Run {
+            tolerance: 1e-6,
+            max_passes: 100,
+            threads,
+            ..Run::default()
+        };
+        problem.fit(&mut run).unwrap()
+    };
+    let together = problem(samples, kernels, tasks, sharing.clone());
+    let model = fit(&together, 1);
+    let outcome = model.outcome();
+    assert_eq!(outcome.status, Status::Converged);
+    assert!(outcome.trace.len() <= MOST_PASSES);
+    assert_eq!(fit(&together, 2).weights(), model.weights());
+    let alone: f64 = (0..tasks)
+        .map(|task| {
+            let one = vec![together.tasks()[task].clone()];
+            let spec = together.spec().clone();
+            let problem = Problem::new(spec, together.samples().to_vec(), one).unwrap();
+            fit(&problem, 1).outcome().objective
+        })
+        .sum();
+    assert!((outcome.objective - alone).abs() <= 2e-6 * alone);
+}

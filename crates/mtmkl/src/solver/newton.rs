@@ -1,5 +1,7 @@
 //! The second-order solver.
 
+use rayon::prelude::*;
+
 use super::block::{Block, Verdict};
 use super::{Certificate, Epf, Solution, Solver, inner_accuracy};
 use crate::engine::{Engine, Evaluation, Request};
@@ -18,6 +20,8 @@ use crate::sharing::{Constraint, Parts, Sharing};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Newton;
 
+/// From this T M² on the model is worth threads of its own.
+const LARGE: usize = 10_000;
 /// A gap that did not fall in this many steps will not fall.
 const IDLE_PASSES: usize = 30;
 
@@ -42,6 +46,11 @@ impl Solver for Newton {
         let first = engine.evaluate(&sharing.theta(&parts), &request)?;
         let mut blocks = blocks(sharing, &constraints, &parts, &first)?;
         record(&blocks, &first, sharing, 0.0, &mut certificate, run);
+        let shape = sharing.shape();
+        let is_large = shape.tasks > 1 && shape.tasks * shape.kernels * shape.kernels >= LARGE;
+        let pool = is_large
+            .then(|| crate::run::pool(run.threads))
+            .transpose()?;
         let (mut least, mut idle) = (f64::INFINITY, 0);
         let status = loop {
             if let Some(status) = certificate.finished() {
@@ -59,8 +68,11 @@ impl Solver for Newton {
                 break Status::Stalled;
             }
             let tolerated = run.tolerance * certificate.objective.abs() / blocks.len() as f64;
-            for block in &mut blocks {
-                block.aim(tolerated);
+            match &pool {
+                Some(pool) => {
+                    pool.install(|| blocks.par_iter_mut().for_each(|block| block.aim(tolerated)));
+                }
+                None => blocks.iter_mut().for_each(|block| block.aim(tolerated)),
             }
             certificate.raise_bound(blocks.iter().map(|block| block.bound).sum());
             if let Some(status) = certificate.finished() {

@@ -11,6 +11,8 @@
 
 use std::borrow::Cow;
 
+use rayon::prelude::*;
+
 use crate::grid::{Grid, dot};
 use crate::linalg::{self, Cholesky, axpy};
 
@@ -488,33 +490,46 @@ impl<'a> System<'a> {
         let terms: Vec<usize> = (0..matrices.len())
             .filter(|&term| !matrices[term].is_empty())
             .collect();
-        let mut bundles = Vec::with_capacity(tasks);
-        let mut schur = vec![
-            0.0;
-            if terms.iter().any(|&term| shared(term)) {
-                kernels * kernels
-            } else {
-                0
-            }
-        ];
-        for (task, &bend) in bends.iter().enumerate() {
+        let is_shared = terms.iter().any(|&term| shared(term));
+        let eliminate = |task: usize| {
+            let bend = bends[task];
+            let mut schur = vec![0.0; if is_shared { kernels * kernels } else { 0 }];
             let members: Vec<(usize, usize)> = terms
                 .iter()
                 .filter(|&&term| !shared(term))
                 .map(|&term| (term, if is_common[term] { 0 } else { task }))
                 .collect();
             if members.is_empty() {
-                if !schur.is_empty() {
+                if is_shared {
                     bend.add_to(kernels, &mut schur);
                 }
-                bundles.push(None);
-                continue;
+                return Some((None, schur));
             }
             let bundle = Bundle::new(members, matrices, bend, None)?;
-            if !schur.is_empty() {
+            if is_shared {
                 bundle.add_schur(bend, &mut schur)?;
             }
-            bundles.push(Some(bundle));
+            Some((Some(bundle), schur))
+        };
+        // A few tasks at a time on the solver's threads; what they leave is added up in their order.
+        let mut bundles = Vec::with_capacity(tasks);
+        let mut schur = vec![0.0; if is_shared { kernels * kernels } else { 0 }];
+        let is_pooled = rayon::current_thread_index().is_some();
+        let at_once = if kernels > MANY { 1 } else { AT_ONCE };
+        for first in (0..tasks).step_by(at_once) {
+            let range = first..(first + at_once).min(tasks);
+            let some: Vec<_> = if is_pooled {
+                range
+                    .into_par_iter()
+                    .map(eliminate)
+                    .collect::<Option<_>>()?
+            } else {
+                range.map(eliminate).collect::<Option<_>>()?
+            };
+            for (bundle, own) in some {
+                axpy(1.0, &own, &mut schur);
+                bundles.push(bundle);
+            }
         }
         let members: Vec<(usize, usize)> = terms
             .iter()
@@ -718,6 +733,10 @@ impl<'a> System<'a> {
     }
 }
 
+/// So many tasks are eliminated before what they leave on the common rows is added up: each leaves M × M numbers.
+const AT_ONCE: usize = 32;
+/// With more kernels than this it is one task at a time.
+const MANY: usize = 512;
 /// A residual of this part of the right-hand side is rounding.
 const REFINED: f64 = 1e-13;
 
