@@ -132,7 +132,10 @@ impl FreeSet {
         let n = rows.count();
         let samples: Vec<usize> = variables.iter().map(|v| v % n).collect();
         Self::of_columns(variables, n, |j, column| {
-            rows.later_entries(&samples[j..], column);
+            let row = rows.row(samples[j]);
+            for (value, &i) in column.iter_mut().zip(&samples[j..]) {
+                *value = row[i];
+            }
         })
     }
 
@@ -152,6 +155,21 @@ impl FreeSet {
             variables,
         };
         set.add_conditions(ones, 1).then_some(set)
+    }
+
+    /// The variables, those that are held among them.
+    pub(super) fn variables(&self) -> &[usize] {
+        &self.variables
+    }
+
+    /// The variables that are not held.
+    pub(super) fn moving(&self) -> Vec<usize> {
+        let mut is_held = vec![false; self.variables.len()];
+        for &position in &self.held {
+            is_held[position] = true;
+        }
+        let pairs = self.variables.iter().zip(is_held);
+        pairs.filter(|(_, held)| !held).map(|(&v, _)| v).collect()
     }
 
     /// Beyond this many conditions, a new factorisation is the cheaper way.
@@ -316,7 +334,7 @@ impl FreeSet {
     }
 
     /// V ← (I − QQ')L⁻¹V, so that V'V = u'Pu with P the leading block of [[K_FF, A], [A', 0]]⁻¹; V is |F| × columns.
-    fn project(&self, block: &mut [f64], columns: usize) {
+    pub(super) fn project(&self, block: &mut [f64], columns: usize) {
         self.factor.solve_lower(block, columns);
         for direction in &self.basis {
             let mut along = vec![0.0; columns];
@@ -327,16 +345,6 @@ impl FreeSet {
                 linalg::axpy(-weight, &along, row);
             }
         }
-    }
-
-    /// √(u'Pu) for the rows u_v that `image` writes for each variable, as a factor with `columns` columns.
-    pub(super) fn curvature(&self, columns: usize, image: impl Fn(usize, &mut [f64])) -> Vec<f64> {
-        let mut block = vec![0.0; self.variables.len() * columns];
-        for (&v, row) in self.variables.iter().zip(block.chunks_exact_mut(columns)) {
-            image(v, row);
-        }
-        self.project(&mut block, columns);
-        block
     }
 
     /// The maximiser of g'd − ½d'K_FF d under A'd = v.
@@ -515,13 +523,12 @@ mod tests {
                 assert!((x - y).abs() < 1e-8 * (1.0 + y.abs()), "{x} {y}");
             }
             // V'V, for two columns.
-            let image = |v: usize, row: &mut [f64]| {
-                row[0] = slopes[v];
-                row[1] = 1.0 + slopes[v] * slopes[v];
-            };
             let gram = |set: &FreeSet| {
+                let images = set.variables().iter().map(|&v| slopes[v]);
+                let mut block: Vec<f64> = images.flat_map(|x| [x, 1.0 + x * x]).collect();
+                set.project(&mut block, 2);
                 let mut gram = vec![0.0; 4];
-                linalg::add_gram(&set.curvature(2, image), 2, &mut gram);
+                linalg::add_gram(&block, 2, &mut gram);
                 gram
             };
             for (x, y) in gram(&set).iter().zip(gram(&anew)) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::kept::Here;
-use super::task::{Effort, Fitted, State};
+use super::task::{Effort, Fitted, Inner, State, TaskEvaluation};
 use super::{Engine, Evaluation, LocalMaximum, Request};
 use crate::error::Result;
-use crate::gram::{CombinedRows, Grams, TaskGrams};
+use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape};
 use crate::machine::{Domain, Dual};
 
@@ -44,7 +44,6 @@ impl LocalEngine {
         shrinking: bool,
         pool: Arc<rayon::ThreadPool>,
     ) -> Self {
-        let kernels = grams.first().map_or(0, Grams::kernels);
         let states = tasks
             .iter()
             .map(|task| {
@@ -53,7 +52,7 @@ impl LocalEngine {
                     view: task.view.as_deref(),
                 }
                 .count();
-                State::new(&task.dual, samples, kernels, None)
+                State::new(&task.dual, samples, None)
             })
             .collect();
         Self {
@@ -90,15 +89,15 @@ impl LocalEngine {
         self.states[task].start_at(dual, &variables);
     }
 
-    /// Tasks with the same samples and the same θ, together: they share combined rows.
-    fn groups(&self, theta: &Grid) -> Vec<Vec<usize>> {
+    /// Tasks with the same samples, together, as far as they are alike.
+    fn groups(&self, are_alike: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (number, task) in self.tasks.iter().enumerate() {
             let same = groups.iter_mut().find(|group| {
                 let first = &self.tasks[group[0]];
                 first.samples == task.samples
                     && first.view == task.view
-                    && theta.row(group[0]) == theta.row(number)
+                    && are_alike(group[0], number)
             });
             match same {
                 Some(group) => group.push(number),
@@ -108,16 +107,15 @@ impl LocalEngine {
         groups
     }
 
-    /// Runs `work` for each task with the combined rows of its θ, in parallel; results come back in task order. `uses_rows` says
-    /// whether it needs more of them than the diagonal.
+    /// Runs `work` for each task with the combined rows of its θ, in parallel; results come back in task order.
     fn for_each_task<R: Send>(
         &mut self,
         theta: &Grid,
-        uses_rows: bool,
         work: impl Fn(usize, &TaskData, &mut State, TaskGrams<'_>, &CombinedRows<'_>) -> Result<R>
         + Sync,
     ) -> Result<Vec<R>> {
-        let groups = self.groups(theta);
+        // Those with the same θ share combined rows.
+        let groups = self.groups(|one, other| theta.row(one) == theta.row(other));
         let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
         let jobs: Vec<Vec<(usize, &mut State)>> = groups
             .iter()
@@ -138,7 +136,7 @@ impl LocalEngine {
                         view: first.view.as_deref(),
                     };
                     let rows = CombinedRows::new(view, theta.row(job[0].0));
-                    if uses_rows && job.len() > 1 {
+                    if job.len() > 1 {
                         rows.make_together();
                     }
                     job.into_par_iter()
@@ -158,11 +156,39 @@ impl LocalEngine {
         ordered.into_iter().flatten().collect()
     }
 
-    /// The machines at θ, to be kept in a model.
-    pub(crate) fn fitted(&mut self, theta: &Grid) -> Result<Vec<Fitted>> {
-        self.for_each_task(theta, false, |number, task, state, _, rows| {
-            Ok(state.fitted(&task.dual, rows, theta.row(number)))
-        })
+    /// The machines as of the last evaluation, to be kept in a model.
+    pub(crate) fn fitted(&self) -> Vec<Fitted> {
+        self.states.iter().map(State::fitted).collect()
+    }
+
+    /// The grams as a task sees them.
+    fn view(&self, task: usize) -> TaskGrams<'_> {
+        let task = &self.tasks[task];
+        TaskGrams {
+            grams: &self.grams[task.samples],
+            view: task.view.as_deref(),
+        }
+    }
+
+    /// U_m = K_mβ for every task whose β changed: tasks with the same samples together, whatever their θ.
+    fn refresh(&mut self) {
+        let groups = self.groups(|_, _| true);
+        let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
+        for group in groups {
+            let first = &self.tasks[group[0]];
+            let grams = TaskGrams {
+                grams: &self.grams[first.samples],
+                view: first.view.as_deref(),
+            };
+            let kernels = grams.grams.kernels();
+            let mut images: Vec<Image<'_>> = group
+                .iter()
+                .filter_map(|&task| slots[task].take()?.outdated(kernels))
+                .collect();
+            if !images.is_empty() {
+                self.pool.install(|| grams.images(&mut images));
+            }
+        }
     }
 
     fn effort<'a>(&self, request: &'a Request) -> Effort<'a> {
@@ -191,10 +217,19 @@ impl Engine for LocalEngine {
 
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
         let effort = self.effort(request);
-        let results = self.for_each_task(theta, true, |number, task, state, grams, rows| {
+        let inner = self.for_each_task(theta, |number, task, state, grams, rows| {
             let theta = theta.row(number);
-            state.evaluate(&task.dual, Here { grams, rows, theta }, &effort)
+            state.solve(&task.dual, Here { grams, rows, theta }, &effort)
         })?;
+        self.refresh();
+        let this = &*self;
+        let report = |(number, inner): (usize, Inner)| {
+            let (state, dual) = (&this.states[number], &this.tasks[number].dual);
+            state.report(dual, this.view(number), theta.row(number), inner, &effort)
+        };
+        let results: Vec<TaskEvaluation> = this
+            .pool
+            .install(|| inner.into_par_iter().enumerate().map(report).collect());
         let shape = self.shape();
         let mut evaluation = Evaluation {
             values: Vec::with_capacity(shape.tasks),
@@ -233,8 +268,7 @@ impl Engine for LocalEngine {
             curvature: false,
             ..self.effort(request)
         };
-        let kernels = self.shape().kernels;
-        self.for_each_task(theta, true, |number, task, state, grams, rows| {
+        self.for_each_task(theta, |number, task, state, grams, rows| {
             let weights = theta.row(number);
             let here = Here {
                 grams,
@@ -255,7 +289,7 @@ impl Engine for LocalEngine {
                     task.dual.linear.len(),
                     seed ^ (number as u64) << 20 ^ (start as u64) << 40,
                 );
-                let mut other = State::new(&task.dual, grams.count(), kernels, Some(&order));
+                let mut other = State::new(&task.dual, grams.count(), Some(&order));
                 let maximum = State::maximum(other.evaluate(&task.dual, here, &effort)?, weights);
                 let same = |known: &LocalMaximum| {
                     (known.value - maximum.value).abs() <= 1e-7 * maximum.value.abs()

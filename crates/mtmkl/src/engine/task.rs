@@ -4,7 +4,7 @@ use super::free_set;
 use super::kept::{Here, Kept};
 use super::{Curvature, LocalMaximum};
 use crate::error::{Error, Result};
-use crate::gram::{CombinedRows, TaskGrams};
+use crate::gram::{CombinedRows, Image, TaskGrams};
 use crate::grid::dot;
 use crate::linalg::{self, Cholesky};
 use crate::machine::{Domain, Dual};
@@ -20,20 +20,37 @@ pub struct Fitted {
     pub offset: f64,
 }
 
-/// The dual variables of one task and U_m = K_mβ for every kernel.
+/// The dual variables of one task, and what is known about them.
 ///
-/// Ω does not depend on θ, so β stays feasible from pass to pass; and with U kept, Kβ for a new θ is Σ_m θ_m U_m, no kernel row
-/// touched. U follows β by the change only.
+/// Ω does not depend on θ, so β stays feasible from pass to pass. Solving for β reads rows of K(θ), combined when first asked for; only
+/// what J looks like at the answer takes U_m = K_mβ for single kernels, and that on the support.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     /// One per variable (two per sample for ε-SVR).
     beta: Vec<f64>,
-    /// β per sample, as of the last update of `images`.
-    anchor: Vec<f64>,
-    /// U, M rows of n.
+    /// Kβ and its θ, where known.
+    product: Option<(Vec<f64>, Vec<f64>)>,
+    /// b as of then.
+    offset: f64,
+    /// U, for each kernel one number per sample of the support,
     images: Vec<f64>,
+    /// the support,
+    support: Vec<usize>,
+    /// and β per sample, as of the last update of U.
+    anchor: Vec<f64>,
     /// K_FF, factored at the last θ or one nearby.
     kept: Option<Kept>,
+}
+
+/// What solving for β yields, before U is known.
+#[derive(Debug)]
+pub(super) struct Inner {
+    gap: f64,
+    /// The part of ḡ without θ.
+    constant: f64,
+    curvature: Option<Curvature>,
+    steps: usize,
+    noise: f64,
 }
 
 /// What one evaluation of one task yields.
@@ -70,12 +87,7 @@ const IDLE_ROUNDS: usize = 30;
 
 impl State {
     /// A feasible point that touches as few samples as possible, with an optional order in which to fill them.
-    pub(super) fn new(
-        dual: &Dual,
-        samples: usize,
-        kernels: usize,
-        order: Option<&[usize]>,
-    ) -> Self {
+    pub(super) fn new(dual: &Dual, samples: usize, order: Option<&[usize]>) -> Self {
         let mut beta = vec![0.0; dual.linear.len()];
         if let Domain::Box { lower, upper, sum } = &dual.domain {
             match order {
@@ -89,8 +101,11 @@ impl State {
         }
         Self {
             beta,
+            product: None,
+            offset: 0.0,
+            images: Vec::new(),
+            support: Vec::new(),
             anchor: vec![0.0; samples],
-            images: vec![0.0; samples * kernels],
             kept: None,
         }
     }
@@ -104,6 +119,7 @@ impl State {
             }
             fill(&mut self.beta, lower, upper, *sum, 0..lower.len());
         }
+        self.product = None;
         self.kept = None;
     }
 
@@ -130,33 +146,44 @@ impl State {
         sums
     }
 
-    /// U_m ← K_mβ, by the change of β since the last time. Kernels are independent of each other, so threads may share the work.
-    fn refresh(&mut self, grams: TaskGrams<'_>) {
-        let now = self.per_sample();
-        let changes: Vec<(usize, f64)> = now
-            .iter()
-            .zip(&self.anchor)
-            .enumerate()
-            .filter(|(_, (new, old))| new != old)
-            .map(|(i, (new, old))| (i, new - old))
-            .collect();
-        if changes.is_empty() {
-            return;
-        }
-        grams.add_products(&changes, &mut self.images);
-        self.anchor = now;
-    }
-
-    /// Kβ = Σ_m θ_m U_m.
-    fn product(&self, theta: &[f64]) -> Vec<f64> {
-        let n = self.anchor.len();
-        let mut product = vec![0.0; n];
-        for (weight, image) in theta.iter().zip(self.images.chunks_exact(n)) {
-            if *weight != 0.0 {
-                linalg::axpy(*weight, image, &mut product);
+    /// What is asked of the Gram matrices for U, where β or its support changed since the last time. The samples of free variables belong
+    /// to the support.
+    pub(super) fn outdated(&mut self, kernels: usize) -> Option<Image<'_>> {
+        let beta = self.per_sample();
+        let n = beta.len();
+        let mut is_support: Vec<bool> = beta.iter().map(|value| *value != 0.0).collect();
+        if let Some(kept) = &self.kept {
+            for v in kept.set.moving() {
+                is_support[v % n] = true;
             }
         }
-        product
+        let support: Vec<usize> = (0..n).filter(|&i| is_support[i]).collect();
+        if beta == self.anchor && support == self.support {
+            return None;
+        }
+        self.images = vec![0.0; kernels * support.len()];
+        self.support = support;
+        self.anchor = beta;
+        Some(Image {
+            beta: &self.anchor,
+            support: &self.support,
+            out: &mut self.images,
+        })
+    }
+
+    /// U for this task alone.
+    fn refresh(&mut self, grams: TaskGrams<'_>) {
+        if let Some(image) = self.outdated(grams.grams.kernels()) {
+            grams.images(&mut [image]);
+        }
+    }
+
+    /// Kβ.
+    fn product(&mut self, here: Here<'_>) -> Vec<f64> {
+        match self.product.take() {
+            Some((product, theta)) if theta == here.theta => product,
+            _ => here.rows.product(&self.per_sample()),
+        }
     }
 
     /// Improves β for θ until its gap is at most `accuracy`, and says what J looks like there.
@@ -166,31 +193,67 @@ impl State {
         here: Here<'_>,
         effort: &Effort<'_>,
     ) -> Result<TaskEvaluation> {
+        let inner = self.solve(dual, here, effort)?;
         self.refresh(here.grams);
+        Ok(self.report(dual, here.grams, here.theta, inner, effort))
+    }
+
+    /// Improves β for θ until its gap is at most `accuracy`.
+    pub(super) fn solve(
+        &mut self,
+        dual: &Dual,
+        here: Here<'_>,
+        effort: &Effort<'_>,
+    ) -> Result<Inner> {
         match &dual.domain {
-            Domain::Free { ridge } => self.evaluate_free(dual, ridge, here, effort),
+            Domain::Free { ridge } => self.solve_free(dual, ridge, here, effort),
             Domain::Box { lower, upper, .. } => {
-                Ok(self.evaluate_box(dual, lower, upper, here, effort))
+                Ok(self.solve_box(dual, lower, upper, here, effort))
             }
         }
     }
 
-    fn evaluate_box(
+    /// What J looks like, once β is solved for and U is up to date.
+    pub(super) fn report(
+        &self,
+        dual: &Dual,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        inner: Inner,
+        effort: &Effort<'_>,
+    ) -> TaskEvaluation {
+        let sensitivities = self.sensitivities(dual, grams);
+        let curvature = match &dual.domain {
+            Domain::Free { .. } => inner.curvature,
+            Domain::Box { .. } => effort.curvature.then(|| self.curvature_box(dual, grams)),
+        };
+        TaskEvaluation {
+            // Exactly what the sensitivities belong to.
+            value: inner.constant - dot(&sensitivities, theta),
+            gap: inner.gap,
+            sensitivities,
+            curvature,
+            steps: inner.steps,
+            noise: inner.noise,
+        }
+    }
+
+    fn solve_box(
         &mut self,
         dual: &Dual,
         lower: &[f64],
         upper: &[f64],
         here: Here<'_>,
         effort: &Effort<'_>,
-    ) -> TaskEvaluation {
-        let Here { grams, rows, theta } = here;
+    ) -> Inner {
+        let Here { rows, theta, .. } = here;
         let linear = linear_term(dual, rows);
         let qp = Qp {
             linear: &linear,
             lower,
             upper,
         };
-        let mut product = self.product(theta);
+        let mut product = self.product(here);
         let size = slope_size(&linear, &self.beta, rows.diagonal());
         let mut steps = 0;
         let mut gap = dual.scale * qp::gap(&qp, &self.beta, &product);
@@ -214,6 +277,8 @@ impl State {
         // What a direct step leaves of the gap. With K_FF of an earlier θ, about the share by which θ moved since, then as seen.
         let mut share = known.as_ref().map_or(1.0, |kept| kept.distance(theta));
         let mut since = 0;
+        // Many small steps add up their rounding.
+        let mut is_exact = true;
         let (mut least, mut idle) = (f64::INFINITY, 0);
         while gap > accuracy && !effort.stop.now() {
             // Rounding (in single precision at the latest) sets a limit to what can be reached.
@@ -232,10 +297,11 @@ impl State {
                     .and_then(|kept| kept.follow(&free, here))
                     .or_else(|| Kept::new(free, here));
                 if let Some(mut kept) = kept
-                    && self.direct_step(&mut kept, &qp, here, &mut product)
+                    && self.direct_step(&mut kept, &qp, rows, &mut product)
                 {
                     let is_old = !kept.is_of(theta);
                     known = Some(kept);
+                    is_exact = true;
                     steps += 1;
                     let before = gap;
                     gap = dual.scale * qp::gap(&qp, &self.beta, &product);
@@ -265,6 +331,7 @@ impl State {
                 },
             };
             let taken = qp::solve(&qp, rows, &mut self.beta, &mut product, &smo, effort.stop);
+            is_exact &= taken == 0;
             steps += taken;
             since += taken;
             let before = gap;
@@ -281,47 +348,32 @@ impl State {
                 tolerance *= (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
             }
         }
-        self.refresh(grams);
-        // From U again: what is reported is exactly what the sensitivities belong to.
-        let product = self.product(theta);
+        if !is_exact {
+            product = rows.product(&self.per_sample());
+        }
         let gap = if effort.concave {
             dual.scale * qp::gap(&qp, &self.beta, &product)
         } else {
             0.0
         };
-        let sensitivities = self.sensitivities(dual, grams);
-        let value = dual.scale * objective(&linear, &self.beta, &product);
-        let curvature = effort.curvature.then(|| {
+        self.offset = qp::offset(&qp, &self.beta, &product);
+        self.kept = if effort.curvature {
             let free = free_set::free_variables(&qp, &self.beta, product.len());
-            self.kept = known
+            known
                 .filter(|kept| kept.bends_alike(&free, here))
                 .and_then(|kept| kept.follow(&free, here))
-                .or_else(|| Kept::new(free, here));
-            self.curvature_box(dual, grams)
-        });
-        TaskEvaluation {
-            value,
+                .or_else(|| Kept::new(free, here))
+        } else {
+            None
+        };
+        self.product = Some((product, theta.to_vec()));
+        Inner {
             gap,
-            sensitivities,
-            curvature,
+            constant: dual.scale * dot(&dual.linear, &self.beta),
+            curvature: None,
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
         }
-    }
-
-    /// Kβ for the β of now, given that of an earlier one: from U or, where rows of single kernels are dear, from rows of K.
-    fn moved_product(&mut self, from: &[f64], product: &[f64], here: Here<'_>) -> Vec<f64> {
-        if !here.rows.are_together() {
-            self.refresh(here.grams);
-            return self.product(here.theta);
-        }
-        let mut moved = product.to_vec();
-        for (v, (new, old)) in self.beta.iter().zip(from).enumerate() {
-            if new != old {
-                linalg::axpy(new - old, here.rows.row(v % product.len()), &mut moved);
-            }
-        }
-        moved
     }
 
     /// β and Kβ moved by a direct step on the free variables; false, and nothing moved, where that would not raise ḡ.
@@ -329,14 +381,14 @@ impl State {
         &mut self,
         kept: &mut Kept,
         qp: &Qp<'_>,
-        here: Here<'_>,
+        rows: &CombinedRows<'_>,
         product: &mut Vec<f64>,
     ) -> bool {
         let before = self.beta.clone();
         if kept.set.step(qp, &mut self.beta, product).is_none() {
             return false;
         }
-        let after = self.moved_product(&before, product, here);
+        let after = rows.product(&self.per_sample());
         // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
         let n = product.len();
         let (mut slope, mut bend) = (0.0, 0.0);
@@ -350,20 +402,16 @@ impl State {
             return true;
         }
         self.beta = before;
-        if !here.rows.are_together() {
-            self.refresh(here.grams);
-            *product = self.product(here.theta);
-        }
         false
     }
 
-    fn evaluate_free(
+    fn solve_free(
         &mut self,
         dual: &Dual,
         ridge: &[f64],
         here: Here<'_>,
         effort: &Effort<'_>,
-    ) -> Result<TaskEvaluation> {
+    ) -> Result<Inner> {
         let Here { grams, rows, theta } = here;
         let n = self.anchor.len();
         let linear = linear_term(dual, rows);
@@ -381,7 +429,7 @@ impl State {
         drop(matrix);
         // β ← β + (K + ρ)⁻¹ (q − Kβ − ρβ): from any β, warm or cold; twice for full accuracy.
         let mut gap = f64::INFINITY;
-        let mut product = self.product(theta);
+        let mut product = self.product(here);
         let least = ridge.iter().fold(f64::INFINITY, |a, &b| a.min(b));
         for _ in 0..3 {
             let mut residual: Vec<f64> = (0..n)
@@ -393,29 +441,26 @@ impl State {
                 break;
             }
             factor.solve(&mut residual, 1);
-            let before = self.beta.clone();
             linalg::axpy(1.0, &residual, &mut self.beta);
-            product = self.moved_product(&before, &product, here);
+            product = rows.product(&self.beta);
         }
-        self.refresh(grams);
-        let product = self.product(theta);
         let residual: Vec<f64> = (0..n)
             .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
             .collect();
         gap = gap.min(0.5 * dual.scale * dot(&residual, &residual) / least);
         let penalty: f64 = (0..n).map(|i| ridge[i] * self.beta[i] * self.beta[i]).sum();
-        let value = dual.scale
-            * (dot(&linear, &self.beta) - 0.5 * dot(&self.beta, &product) - 0.5 * penalty);
+        self.product = Some((product, theta.to_vec()));
         let curvature = effort.curvature.then(|| {
+            // While the factorisation is there: it is as large as a Gram matrix.
+            self.refresh(grams);
             let kernels = grams.grams.kernels();
-            let mut block = transposed(&self.images, n, kernels);
+            let mut block = self.images_of(0..n, kernels);
             factor.solve_lower(&mut block, kernels);
             compress(block, kernels, dual.scale)
         });
-        Ok(TaskEvaluation {
-            value,
+        Ok(Inner {
             gap,
-            sensitivities: self.sensitivities(dual, grams),
+            constant: dual.scale * (dot(&dual.linear, &self.beta) - 0.5 * penalty),
             curvature,
             steps: 1,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
@@ -424,22 +469,41 @@ impl State {
 
     /// s_m = κ ( ½ β'U_m − c d_m'β )
     fn sensitivities(&self, dual: &Dual, grams: TaskGrams<'_>) -> Vec<f64> {
-        let n = self.anchor.len();
-        self.images
-            .chunks_exact(n)
-            .enumerate()
-            .map(|(kernel, image)| {
-                let quadratic = 0.5 * dot(&self.anchor, image);
+        let size = self.support.len();
+        let beta: Vec<f64> = self.support.iter().map(|&i| self.anchor[i]).collect();
+        (0..grams.grams.kernels())
+            .map(|kernel| {
+                let quadratic = 0.5 * dot(&beta, &self.images[kernel * size..(kernel + 1) * size]);
                 let diagonal = if dual.diagonal == 0.0 {
                     0.0
                 } else {
-                    (0..n)
-                        .map(|i| grams.diagonal(kernel, i) * self.anchor[i])
-                        .sum::<f64>()
+                    let pairs = self.support.iter().zip(&beta);
+                    pairs
+                        .map(|(&i, beta)| grams.diagonal(kernel, i) * beta)
+                        .sum()
                 };
                 dual.scale * (quadratic - dual.diagonal * diagonal)
             })
             .collect()
+    }
+
+    /// U by sample: a row of M numbers for each sample of the support, in the places of `samples`; zeros elsewhere.
+    fn images_of(&self, samples: impl Iterator<Item = usize>, kernels: usize) -> Vec<f64> {
+        let size = self.support.len();
+        let mut places = vec![None; self.anchor.len()];
+        for (place, &i) in self.support.iter().enumerate() {
+            places[i] = Some(place);
+        }
+        let mut block = Vec::new();
+        for i in samples {
+            match places[i] {
+                Some(place) => {
+                    block.extend((0..kernels).map(|kernel| self.images[kernel * size + place]));
+                }
+                None => block.resize(block.len() + kernels, 0.0),
+            }
+        }
+        block
     }
 
     /// F with F'F = κ u'Pu: u_m = U_m − c d_m on the samples with a free variable, P from K_FF bordered by ones.
@@ -449,38 +513,25 @@ impl State {
         let Some(Kept { set, .. }) = &self.kept else {
             return Curvature::none();
         };
-        let block = set.curvature(kernels, |v, row| {
-            let i = v % n;
-            for (kernel, value) in row.iter_mut().enumerate() {
-                *value = self.images[kernel * n + i];
-                if dual.diagonal != 0.0 {
+        // What is held does not count, whatever stands in its place.
+        let samples = || set.variables().iter().map(|v| v % n);
+        let mut block = self.images_of(samples(), kernels);
+        if dual.diagonal != 0.0 {
+            for (row, i) in block.chunks_exact_mut(kernels).zip(samples()) {
+                for (kernel, value) in row.iter_mut().enumerate() {
                     *value -= dual.diagonal * grams.diagonal(kernel, i);
                 }
             }
-        });
+        }
+        set.project(&mut block, kernels);
         compress(block, kernels, dual.scale)
     }
 
     /// The machine as it stands.
-    pub(super) fn fitted(&self, dual: &Dual, rows: &CombinedRows<'_>, theta: &[f64]) -> Fitted {
-        let offset = match &dual.domain {
-            Domain::Free { .. } => 0.0,
-            Domain::Box { lower, upper, .. } => {
-                let linear = linear_term(dual, rows);
-                qp::offset(
-                    &Qp {
-                        linear: &linear,
-                        lower,
-                        upper,
-                    },
-                    &self.beta,
-                    &self.product(theta),
-                )
-            }
-        };
+    pub(super) fn fitted(&self) -> Fitted {
         Fitted {
             beta: self.per_sample(),
-            offset,
+            offset: self.offset,
         }
     }
 
@@ -558,13 +609,6 @@ fn objective(linear: &[f64], beta: &[f64], product: &[f64]) -> f64 {
                 .chunks_exact(n)
                 .map(|copy| dot(copy, product))
                 .sum::<f64>()
-}
-
-/// M × n → n × M.
-fn transposed(images: &[f64], n: usize, kernels: usize) -> Vec<f64> {
-    (0..n)
-        .flat_map(|i| (0..kernels).map(move |kernel| images[kernel * n + i]))
-        .collect()
 }
 
 /// √κ V, or a factor with fewer rows of the same V'V where V has more rows than columns.

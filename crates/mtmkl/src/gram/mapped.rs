@@ -135,35 +135,22 @@ impl Mapped {
         }
     }
 
-    /// out ← out + Kδ, δ one number per sample of the task.
-    fn add_product(
+    /// Calls `visit(row, from, values)` with the lower triangle of the matrix on these samples, piece by piece.
+    pub(super) fn visit(
         &self,
         triangle: &Triangle,
-        delta: &[f64],
-        view: Option<&[usize]>,
-        out: &mut [f64],
+        samples: &[usize],
+        mut visit: impl FnMut(usize, usize, &[f64]),
     ) {
         let mut buffer = [0.0; PIECE];
         for piece in triangle.pieces() {
             let values = &mut buffer[..length(piece)];
-            copy_base(&self.base, self.samples, piece, view, values);
-            self.make(piece, view, values);
+            copy_base(&self.base, self.samples, piece, Some(samples), values);
+            self.make(piece, Some(samples), values);
             let mut rest = &values[..];
             for stretch in piece {
                 let (row, after) = rest.split_at(stretch.len());
-                // The entry on the diagonal counts once.
-                let others = stretch.row.min(stretch.until) - stretch.from;
-                let range = stretch.from..stretch.from + others;
-                let mut sum = vector::dot_and_add(
-                    &row[..others],
-                    &delta[range.clone()],
-                    delta[stretch.row],
-                    &mut out[range],
-                );
-                if let Some(own) = row.get(others) {
-                    sum += own * delta[stretch.row];
-                }
-                out[stretch.row] += sum;
+                visit(stretch.row, stretch.from, row);
                 rest = after;
             }
         }
@@ -190,14 +177,14 @@ fn length(piece: &[Stretch]) -> usize {
 
 /// The lower triangle of an n × n matrix with its diagonal, row by row, cut into pieces of [`PIECE`] values.
 #[derive(Debug)]
-struct Triangle {
+pub(super) struct Triangle {
     stretches: Vec<Stretch>,
     /// Where each piece ends among the stretches.
     ends: Vec<usize>,
 }
 
 impl Triangle {
-    fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize) -> Self {
         let mut triangle = Self {
             stretches: Vec::new(),
             ends: Vec::new(),
@@ -329,35 +316,6 @@ impl TaskGrams<'_> {
         }
         square
     }
-
-    /// U_m ← U_m + K_mδ for all kernels, with δ given where it is not zero; `images` are the U_m, one after the other. Threads share
-    /// the work; who does what makes no difference.
-    pub(crate) fn add_products(&self, changes: &[(usize, f64)], images: &mut [f64]) {
-        let n = self.count();
-        // Beyond that, half of all values are fewer than those of the rows.
-        let triangle = (2 * changes.len() > n).then(|| Triangle::new(n));
-        let mut delta = vec![0.0; n];
-        for &(i, change) in changes {
-            delta[i] = change;
-        }
-        let mut jobs: Vec<(&Matrix, usize, &mut [f64])> = images
-            .chunks_exact_mut(n)
-            .enumerate()
-            .map(|(kernel, image)| (&self.grams.matrices[kernel], kernel, image))
-            .collect();
-        // Kernels of the same base one after the other: it is in the cache then.
-        jobs.sort_by_key(|(matrix, ..)| match matrix {
-            Matrix::Mapped(mapped) => mapped.base_address(),
-            _ => 0,
-        });
-        jobs.into_par_iter()
-            .for_each(|(matrix, kernel, image)| match (matrix, &triangle) {
-                (Matrix::Mapped(mapped), Some(triangle)) => {
-                    mapped.add_product(triangle, &delta, self.view, image);
-                }
-                _ => self.add_rows(kernel, changes, image),
-            });
-    }
 }
 
 #[cfg(test)]
@@ -451,26 +409,6 @@ mod tests {
                     made.entries(i, &columns, &weights, &mut entries);
                     let picked: Vec<f64> = columns.iter().map(|&j| row[j]).collect();
                     assert!(close(&entries, &picked));
-                    assert_eq!(made.tail(i, &weights).is_some(), view.is_none());
-                    if let Some(tail) = made.tail(i, &weights) {
-                        assert!(close(&tail, &row[i..]));
-                    }
-                }
-                // All rows, and a few of them.
-                for step in [1, 4] {
-                    let changes: Vec<(usize, f64)> = (0..count)
-                        .step_by(step)
-                        .map(|i| (i, random.uniform() - 0.5))
-                        .collect();
-                    let start = vec![0.25; count * kept.grams.kernels()];
-                    let of = |grams: &TaskGrams<'_>, threads| {
-                        let mut images = start.clone();
-                        on(threads, || grams.add_products(&changes, &mut images));
-                        images
-                    };
-                    let images = of(&made, 1);
-                    assert_eq!(images, of(&made, 3));
-                    assert!(close(&images, &of(&kept, 2)));
                 }
             }
         }

@@ -2,7 +2,10 @@
 
 use std::sync::OnceLock;
 
+use rayon::prelude::*;
+
 use super::TaskGrams;
+use crate::vector;
 
 /// The combined kernel of one θ, row by row.
 ///
@@ -78,44 +81,29 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
-    /// Whether all rows are made together: then they are cheap, and rows of single kernels are not.
-    pub(crate) fn are_together(&self) -> bool {
-        matches!(self.rows, Rows::Together(_))
-    }
-
     /// Makes all rows now, where they are made together. Whoever shares them with others must: threads that wait for rows while they
     /// help with making them would wait for themselves.
     pub(crate) fn make_together(&self) {
-        if self.are_together() && self.count() > 0 {
+        if matches!(self.rows, Rows::Together(_)) && self.count() > 0 {
             self.row(0);
         }
     }
 
-    /// Whether row i is made already, or would be made with all others.
-    fn is_at_hand(&self, i: usize) -> bool {
-        match &self.rows {
-            Rows::Single(rows) => rows[i].get().is_some(),
-            Rows::Together(_) => true,
+    /// Kβ for β given by sample: the rows of its support.
+    pub(crate) fn product(&self, beta: &[f64]) -> Vec<f64> {
+        let support: Vec<usize> = (0..beta.len()).filter(|&i| beta[i] != 0.0).collect();
+        if let Rows::Single(rows) = &self.rows {
+            // Neighbours after each other are read faster than in the order of their first use.
+            support
+                .par_iter()
+                .filter(|&&i| rows[i].get().is_none())
+                .for_each(|&i| {
+                    self.row(i);
+                });
         }
-    }
-
-    /// out ← the entries (i, i), (i, j), (i, k), … of K(θ) for i < j < k < …, from row i where it was made already, else without
-    /// making it.
-    pub(crate) fn later_entries(&self, ascending: &[usize], out: &mut [f64]) {
-        let Some(&first) = ascending.first() else {
-            return;
-        };
-        if self.is_at_hand(first) {
-            let row = self.row(first);
-            for (value, &j) in out.iter_mut().zip(ascending) {
-                *value = row[j];
-            }
-        } else if let Some(tail) = self.grams.tail(first, &self.weights) {
-            for (value, &j) in out.iter_mut().zip(ascending) {
-                *value = tail[j - first];
-            }
-        } else {
-            self.grams.entries(first, ascending, &self.weights, out);
-        }
+        let rows: Vec<(f64, &[f64])> = support.iter().map(|&i| (beta[i], self.row(i))).collect();
+        let mut product = vec![0.0; beta.len()];
+        vector::add_rows(&rows, &mut product);
+        product
     }
 }

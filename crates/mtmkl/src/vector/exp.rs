@@ -5,7 +5,7 @@
 
 use pulp::Arch;
 
-use super::arch;
+use super::{Wide, arch};
 
 /// e^x is 0 below: it would be nearly subnormal, slow to work with and worth nothing.
 const LOWEST: f64 = -707.0;
@@ -43,10 +43,10 @@ pub(crate) fn map_exp(values: &mut [f64], parts: impl Fn(f64) -> (f64, f64)) {
     match arch() {
         // Without the instruction, a fused multiply-add is a slow function call.
         Arch::Scalar => map_loop::<false>(values, parts),
-        wide => wide.dispatch(
+        wide => wide.dispatch(Wide(
             #[inline(always)]
-            || map_loop::<true>(values, parts),
-        ),
+            || map_loop::<true>(values, &parts),
+        )),
     }
 }
 

@@ -1,0 +1,348 @@
+//! U_m = K_mβ for all kernels and all tasks on the same samples, where it is needed: on the support of β.
+//!
+//! Sensitivities β'K_mβ and the curvature ask for no more of it, and since matrices are symmetric, half of the rows of the support is
+//! enough. Each piece of a row is read once, or made once, for all tasks.
+
+use rayon::prelude::*;
+
+use super::TaskGrams;
+use super::mapped::Triangle;
+use super::matrix::{Matrix, Values};
+use crate::vector;
+
+/// What one task asks for.
+#[derive(Debug)]
+pub(crate) struct Image<'a> {
+    /// β, one number per sample.
+    pub(crate) beta: &'a [f64],
+    /// Where U_m is wanted, in ascending order; β is zero everywhere else.
+    pub(crate) support: &'a [usize],
+    /// U_m on the support, for one kernel after the other.
+    pub(crate) out: &'a mut [f64],
+}
+
+/// β of one task on the samples that matrices are read for.
+#[derive(Debug)]
+struct Factor {
+    beta: Vec<f64>,
+    /// Whether the product is wanted there; where it is not, β is zero.
+    is_wanted: Vec<bool>,
+    /// Where the task's support is.
+    places: Vec<usize>,
+}
+
+impl Factor {
+    /// On these samples, in ascending order, the support among them.
+    fn new(task: &Image<'_>, samples: &[usize]) -> Self {
+        let mut is_wanted = vec![false; samples.len()];
+        let mut places = Vec::with_capacity(task.support.len());
+        let mut wanted = task.support.iter().peekable();
+        for (place, i) in samples.iter().enumerate() {
+            if wanted.next_if_eq(&i).is_some() {
+                is_wanted[place] = true;
+                places.push(place);
+            }
+        }
+        Self {
+            beta: samples.iter().map(|&i| task.beta[i]).collect(),
+            is_wanted,
+            places,
+        }
+    }
+}
+
+/// Kβ of all tasks, as it is added up: rows are those of the lower triangle of K.
+#[derive(Debug)]
+struct Sums<'a> {
+    factors: &'a [Factor],
+    products: Vec<Vec<f64>>,
+}
+
+/// Rows that are added at a time.
+const FOUR: usize = 4;
+
+impl<'a> Sums<'a> {
+    fn new(factors: &'a [Factor]) -> Self {
+        let products = factors
+            .iter()
+            .map(|factor| vec![0.0; factor.beta.len()])
+            .collect();
+        Self { factors, products }
+    }
+
+    /// Takes in K(row, from..from + values), up to the diagonal at most.
+    fn add(&mut self, row: usize, from: usize, values: &[f64]) {
+        for (factor, product) in self.factors.iter().zip(&mut self.products) {
+            if factor.is_wanted[row] {
+                add_part(factor, product, row, from, values);
+            }
+        }
+    }
+
+    /// Takes in four rows up to the diagonal.
+    fn add_four(&mut self, at: [usize; FOUR], rows: [&[f64]; FOUR]) {
+        let common = at[0];
+        for (factor, product) in self.factors.iter().zip(&mut self.products) {
+            if at.iter().all(|&row| factor.is_wanted[row]) {
+                let heads = rows.map(|row| &row[..common]);
+                let weights = at.map(|row| factor.beta[row]);
+                let (left, _) = product.split_at_mut(common);
+                let sums = vector::fold_rows(heads, &factor.beta[..common], weights, left);
+                for ((&row, values), sum) in at.iter().zip(rows).zip(sums) {
+                    product[row] += sum;
+                    add_part(factor, product, row, common, &values[common..]);
+                }
+            } else {
+                for (&row, values) in at.iter().zip(rows) {
+                    if factor.is_wanted[row] {
+                        add_part(factor, product, row, 0, values);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn add_part(factor: &Factor, product: &mut [f64], row: usize, from: usize, values: &[f64]) {
+    // The entry on the diagonal counts once.
+    let others = row.min(from + values.len()) - from;
+    let range = from..from + others;
+    let own = factor.beta[row];
+    let [mut sum] = vector::fold_rows(
+        [&values[..others]],
+        &factor.beta[range.clone()],
+        [own],
+        &mut product[range],
+    );
+    if let Some(&diagonal) = values.get(others) {
+        sum += own * diagonal;
+    }
+    product[row] += sum;
+}
+
+/// Takes in the rows of an n × n matrix that are used, as they lie there.
+fn add_rows(sums: &mut Sums<'_>, matrix: &[f64], n: usize, used: &[usize]) {
+    let head = |i: usize| &matrix[i * n..=i * n + i];
+    let (fours, rest) = used.as_chunks::<FOUR>();
+    for &four in fours {
+        sums.add_four(four, four.map(head));
+    }
+    for &row in rest {
+        sums.add(row, 0, head(row));
+    }
+}
+
+/// The same in single precision: rows are widened first, four at a time.
+fn add_single(sums: &mut Sums<'_>, matrix: &[f32], n: usize, used: &[usize]) {
+    let mut rows: [Vec<f64>; FOUR] = Default::default();
+    for some in used.chunks(FOUR) {
+        for (row, &i) in rows.iter_mut().zip(some) {
+            row.clear();
+            row.extend(
+                matrix[i * n..=i * n + i]
+                    .iter()
+                    .map(|&value| f64::from(value)),
+            );
+        }
+        match <[usize; FOUR]>::try_from(some) {
+            Ok(four) => sums.add_four(four, rows.each_ref().map(Vec::as_slice)),
+            Err(_) => {
+                for (&row, values) in some.iter().zip(&rows) {
+                    sums.add(row, 0, values);
+                }
+            }
+        }
+    }
+}
+
+/// Takes in the entries of an n × n matrix that are used, picked out of their rows.
+fn add_entries<T: Copy + Into<f64>>(sums: &mut Sums<'_>, matrix: &[T], n: usize, used: &[usize]) {
+    let mut row = Vec::with_capacity(used.len());
+    for (at, &i) in used.iter().enumerate() {
+        let values = &matrix[i * n..(i + 1) * n];
+        row.clear();
+        row.extend(used[..=at].iter().map(|&j| values[j].into()));
+        sums.add(at, 0, &row);
+    }
+}
+
+impl TaskGrams<'_> {
+    /// U_m of all these tasks for every kernel. Threads share the work; who does what makes no difference.
+    pub(crate) fn images(&self, tasks: &mut [Image<'_>]) {
+        let count = self.count();
+        let mut is_used = vec![false; count];
+        for task in tasks.iter() {
+            for &i in task.support {
+                is_used[i] = true;
+            }
+        }
+        let all: Vec<usize> = (0..count).collect();
+        let used: Vec<usize> = (0..count).filter(|&i| is_used[i]).collect();
+        let positions: Vec<usize> = used.iter().map(|&i| self.position(i)).collect();
+        let factors = |samples: &[usize]| -> Vec<Factor> {
+            tasks
+                .iter()
+                .map(|task| Factor::new(task, samples))
+                .collect()
+        };
+        // Rows that lie there as the task sees them are read as they are: faster than picking what is used.
+        let lies_there =
+            |matrix: &Matrix| self.view.is_none() && !matches!(matrix, Matrix::Mapped(_));
+        let matrices = &self.grams.matrices;
+        let of_all = factors(if matrices.iter().any(lies_there) {
+            &all
+        } else {
+            &[]
+        });
+        let of_used = factors(if matrices.iter().all(lies_there) {
+            &[]
+        } else {
+            &used
+        });
+        let triangle = Triangle::new(used.len());
+
+        let mut outs: Vec<_> = tasks
+            .iter_mut()
+            .map(|task| task.out.chunks_exact_mut(task.support.len().max(1)))
+            .collect();
+        let mut jobs: Vec<(&Matrix, Vec<&mut [f64]>)> = matrices
+            .iter()
+            .map(|matrix| {
+                let outs = outs.iter_mut().map(|out| out.next().unwrap_or_default());
+                (matrix, outs.collect())
+            })
+            .collect();
+        // Kernels of the same base one after the other: it is in the cache then.
+        jobs.sort_by_key(|(matrix, _)| match matrix {
+            Matrix::Mapped(mapped) => mapped.base_address(),
+            _ => 0,
+        });
+        let n = self.grams.samples;
+        jobs.into_par_iter().for_each(|(matrix, outs)| {
+            let lies_there = lies_there(matrix);
+            let mut sums = Sums::new(if lies_there { &of_all } else { &of_used });
+            if let Matrix::Mapped(mapped) = matrix {
+                mapped.visit(&triangle, &positions, |row, from, values| {
+                    sums.add(row, from, values)
+                });
+            } else {
+                match (matrix.values(0, n * n), lies_there) {
+                    (Values::Double(values), true) => add_rows(&mut sums, values, n, &used),
+                    (Values::Single(values), true) => add_single(&mut sums, values, n, &used),
+                    (Values::Double(values), false) => {
+                        add_entries(&mut sums, values, n, &positions)
+                    }
+                    (Values::Single(values), false) => {
+                        add_entries(&mut sums, values, n, &positions)
+                    }
+                    (Values::Made(values), _) => add_entries(&mut sums, &values, n, &positions),
+                }
+            }
+            for ((factor, product), out) in sums.factors.iter().zip(&sums.products).zip(outs) {
+                for (value, &place) in out.iter_mut().zip(&factor.places) {
+                    *value = product[place];
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Samples;
+    use crate::gram::{Definiteness, Grams, Storage, build};
+    use crate::kernel::{KernelView, parse_kernels};
+    use crate::random::Random;
+
+    fn grams(n: usize, storage: Storage, single: bool) -> Grams {
+        let mut random = Random::new(n as u64);
+        let values = (0..3 * n).map(|_| random.uniform()).collect();
+        let samples = Samples::new(values, n, 3).unwrap();
+        let kernels: Vec<KernelView> =
+            ["rbf:sigma=0.5|2", "poly:degree=3", "chi2", "rbf:sigma=1@f1"]
+                .iter()
+                .flat_map(|spec| parse_kernels(spec).unwrap())
+                .collect();
+        let definiteness = Definiteness::Assume;
+        let built = build(&samples, 0, &kernels, true, definiteness, storage, single);
+        built.unwrap().0
+    }
+
+    /// Some β with about this share of zeros, and the support; now and then a sample belongs to it though its β is zero.
+    fn some(count: usize, zeros: f64, random: &mut Random) -> (Vec<f64>, Vec<usize>) {
+        let mut support = Vec::new();
+        let beta = (0..count)
+            .map(|i| {
+                if random.uniform() < zeros {
+                    return 0.0;
+                }
+                support.push(i);
+                if i % 7 == 3 {
+                    0.0
+                } else {
+                    random.uniform() - 0.5
+                }
+            })
+            .collect();
+        (beta, support)
+    }
+
+    #[test]
+    fn images_are_those_of_whole_rows() {
+        for n in [1, 2, 5, 40, 130] {
+            let mut random = Random::new(7);
+            let mut view: Vec<usize> = (0..n).collect();
+            random.shuffle(&mut view);
+            view.truncate(n.div_ceil(2));
+            let cases = [
+                (Storage::Kept, false),
+                (Storage::Kept, true),
+                (Storage::OnDemand, false),
+                (Storage::OnDemand, true),
+            ];
+            for ((storage, single), view) in cases
+                .into_iter()
+                .flat_map(|case| [(case, None), (case, Some(view.as_slice()))])
+            {
+                let grams = grams(n, storage, single);
+                let task = TaskGrams {
+                    grams: &grams,
+                    view,
+                };
+                let count = task.count();
+                let asked: Vec<(Vec<f64>, Vec<usize>)> = [0.0, 0.6, 0.2, 1.0]
+                    .into_iter()
+                    .map(|zeros| some(count, zeros, &mut random))
+                    .collect();
+                let on = |threads: usize| -> Vec<Vec<f64>> {
+                    let mut outs: Vec<Vec<f64>> = asked
+                        .iter()
+                        .map(|(_, support)| vec![f64::NAN; support.len() * grams.kernels()])
+                        .collect();
+                    let mut images: Vec<Image<'_>> = asked
+                        .iter()
+                        .zip(&mut outs)
+                        .map(|((beta, support), out)| Image { beta, support, out })
+                        .collect();
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                    pool.unwrap().install(|| task.images(&mut images));
+                    outs
+                };
+                let found = on(1);
+                assert_eq!(found, on(3));
+                for ((beta, support), found) in asked.iter().zip(&found) {
+                    let rows: Vec<(usize, f64)> = beta.iter().copied().enumerate().collect();
+                    for kernel in 0..grams.kernels() {
+                        let mut whole = vec![0.0; count];
+                        task.add_rows(kernel, &rows, &mut whole);
+                        let found = &found[kernel * support.len()..];
+                        for (&i, value) in support.iter().zip(found) {
+                            assert!((whole[i] - value).abs() < 1e-12, "{storage:?} {single}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
