@@ -23,6 +23,16 @@ pub(crate) struct TaskData {
     pub(crate) dual: Dual,
 }
 
+impl TaskData {
+    /// The Gram matrices as the task sees them.
+    fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
+        TaskGrams {
+            grams: &grams[self.samples],
+            view: self.view.as_deref(),
+        }
+    }
+}
+
 /// Evaluates J with the threads of one pool.
 #[derive(Debug)]
 pub(crate) struct LocalEngine {
@@ -47,11 +57,7 @@ impl LocalEngine {
         let states = tasks
             .iter()
             .map(|task| {
-                let samples = TaskGrams {
-                    grams: &grams[task.samples],
-                    view: task.view.as_deref(),
-                }
-                .count();
+                let samples = task.seen_in(&grams).count();
                 State::new(&task.dual, samples, None)
             })
             .collect();
@@ -130,11 +136,7 @@ impl LocalEngine {
         let results: Vec<Vec<(usize, Result<R>)>> = self.pool.install(|| {
             jobs.into_par_iter()
                 .map(|job| {
-                    let first = &tasks[job[0].0];
-                    let view = TaskGrams {
-                        grams: &grams[first.samples],
-                        view: first.view.as_deref(),
-                    };
+                    let view = tasks[job[0].0].seen_in(grams);
                     let rows = CombinedRows::new(view, theta.row(job[0].0));
                     if job.len() > 1 {
                         rows.make_together();
@@ -161,32 +163,18 @@ impl LocalEngine {
         self.states.iter().map(State::fitted).collect()
     }
 
-    /// The grams as a task sees them.
-    fn view(&self, task: usize) -> TaskGrams<'_> {
-        let task = &self.tasks[task];
-        TaskGrams {
-            grams: &self.grams[task.samples],
-            view: task.view.as_deref(),
-        }
-    }
-
     /// U_m = K_mβ for every task whose β changed: tasks with the same samples together, whatever their θ.
     fn refresh(&mut self) {
         let groups = self.groups(|_, _| true);
         let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
         for group in groups {
-            let first = &self.tasks[group[0]];
-            let grams = TaskGrams {
-                grams: &self.grams[first.samples],
-                view: first.view.as_deref(),
-            };
-            let kernels = grams.grams.kernels();
-            let mut images: Vec<Image<'_>> = group
+            let grams = self.tasks[group[0]].seen_in(&self.grams);
+            let images: Vec<Image<'_>> = group
                 .iter()
-                .filter_map(|&task| slots[task].take()?.outdated(kernels))
+                .filter_map(|&task| slots[task].take()?.outdated(grams))
                 .collect();
             if !images.is_empty() {
-                self.pool.install(|| grams.images(&mut images));
+                self.pool.install(|| grams.images(images));
             }
         }
     }
@@ -222,14 +210,16 @@ impl Engine for LocalEngine {
             state.solve(&task.dual, Here { grams, rows, theta }, &effort)
         })?;
         self.refresh();
-        let this = &*self;
-        let report = |(number, inner): (usize, Inner)| {
-            let (state, dual) = (&this.states[number], &this.tasks[number].dual);
-            state.report(dual, this.view(number), theta.row(number), inner, &effort)
+        let (grams, tasks) = (&self.grams, &self.tasks);
+        let report = |((number, inner), state): ((usize, Inner), &mut State)| {
+            let task = &tasks[number];
+            let view = task.seen_in(grams);
+            state.report(&task.dual, view, theta.row(number), inner, &effort)
         };
-        let results: Vec<TaskEvaluation> = this
-            .pool
-            .install(|| inner.into_par_iter().enumerate().map(report).collect());
+        let results: Vec<TaskEvaluation> = self.pool.install(|| {
+            let pairs = inner.into_par_iter().enumerate().zip(&mut self.states);
+            pairs.map(report).collect()
+        });
         let shape = self.shape();
         let mut evaluation = Evaluation {
             values: Vec::with_capacity(shape.tasks),

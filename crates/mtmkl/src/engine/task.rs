@@ -1,6 +1,7 @@
 //! One task: its dual variables, kept from pass to pass, and what one evaluation does to them.
 
 use super::free_set;
+use super::images::Images;
 use super::kept::{Here, Kept};
 use super::{Curvature, LocalMaximum};
 use crate::error::{Error, Result};
@@ -32,12 +33,7 @@ pub(super) struct State {
     product: Option<(Vec<f64>, Vec<f64>)>,
     /// b as of then.
     offset: f64,
-    /// U, for each kernel one number per sample of the support,
-    images: Vec<f64>,
-    /// the support,
-    support: Vec<usize>,
-    /// and β per sample, as of the last update of U.
-    anchor: Vec<f64>,
+    images: Images,
     /// K_FF, factored at the last θ or one nearby.
     kept: Option<Kept>,
 }
@@ -45,12 +41,23 @@ pub(super) struct State {
 /// What solving for β yields, before U is known.
 #[derive(Debug)]
 pub(super) struct Inner {
-    gap: f64,
     /// The part of ḡ without θ.
     constant: f64,
-    curvature: Option<Curvature>,
+    form: Form,
     steps: usize,
     noise: f64,
+}
+
+/// What else there is to know, for each kind of Ω.
+#[derive(Debug)]
+enum Form {
+    Box {
+        linear: Vec<f64>,
+    },
+    Free {
+        gap: f64,
+        curvature: Option<Curvature>,
+    },
 }
 
 /// What one evaluation of one task yields.
@@ -103,9 +110,7 @@ impl State {
             beta,
             product: None,
             offset: 0.0,
-            images: Vec::new(),
-            support: Vec::new(),
-            anchor: vec![0.0; samples],
+            images: Images::new(samples),
             kept: None,
         }
     }
@@ -138,7 +143,7 @@ impl State {
 
     /// β per sample: variables of the same sample added up.
     fn per_sample(&self) -> Vec<f64> {
-        let n = self.anchor.len();
+        let n = self.images.samples();
         let mut sums = self.beta[..n].to_vec();
         for copy in self.beta[n..].chunks_exact(n) {
             linalg::axpy(1.0, copy, &mut sums);
@@ -146,43 +151,32 @@ impl State {
         sums
     }
 
-    /// What is asked of the Gram matrices for U, where β or its support changed since the last time. The samples of free variables belong
-    /// to the support.
-    pub(super) fn outdated(&mut self, kernels: usize) -> Option<Image<'_>> {
+    /// What to ask of the Gram matrices to bring U up to date.
+    pub(super) fn outdated(&mut self, grams: TaskGrams<'_>) -> Option<Image<'_>> {
         let beta = self.per_sample();
-        let n = beta.len();
-        let mut is_support: Vec<bool> = beta.iter().map(|value| *value != 0.0).collect();
-        if let Some(kept) = &self.kept {
-            for v in kept.set.moving() {
-                is_support[v % n] = true;
-            }
-        }
-        let support: Vec<usize> = (0..n).filter(|&i| is_support[i]).collect();
-        if beta == self.anchor && support == self.support {
-            return None;
-        }
-        self.images = vec![0.0; kernels * support.len()];
-        self.support = support;
-        self.anchor = beta;
-        Some(Image {
-            beta: &self.anchor,
-            support: &self.support,
-            out: &mut self.images,
-        })
+        let moving = self
+            .kept
+            .as_ref()
+            .map_or_else(Vec::new, |kept| kept.set.moving());
+        let free: Vec<usize> = moving.into_iter().map(|v| v % beta.len()).collect();
+        self.images.outdated(beta, &free, grams)
     }
 
     /// U for this task alone.
     fn refresh(&mut self, grams: TaskGrams<'_>) {
-        if let Some(image) = self.outdated(grams.grams.kernels()) {
-            grams.images(&mut [image]);
-        }
+        let images = self.outdated(grams).into_iter().collect();
+        grams.images(images);
     }
 
     /// Kβ.
     fn product(&mut self, here: Here<'_>) -> Vec<f64> {
         match self.product.take() {
             Some((product, theta)) if theta == here.theta => product,
-            _ => here.rows.product(&self.per_sample()),
+            _ => {
+                let beta = self.per_sample();
+                let known = self.images.product(&beta, here.theta);
+                known.unwrap_or_else(|| here.rows.product(&beta))
+            }
         }
     }
 
@@ -215,22 +209,45 @@ impl State {
 
     /// What J looks like, once β is solved for and U is up to date.
     pub(super) fn report(
-        &self,
+        &mut self,
         dual: &Dual,
         grams: TaskGrams<'_>,
         theta: &[f64],
         inner: Inner,
         effort: &Effort<'_>,
     ) -> TaskEvaluation {
-        let sensitivities = self.sensitivities(dual, grams);
-        let curvature = match &dual.domain {
-            Domain::Free { .. } => inner.curvature,
-            Domain::Box { .. } => effort.curvature.then(|| self.curvature_box(dual, grams)),
+        let sensitivities = self.images.sensitivities(dual, grams);
+        let (gap, curvature) = match (inner.form, &dual.domain) {
+            (Form::Box { linear }, Domain::Box { lower, upper, .. }) => {
+                let qp = Qp {
+                    linear: &linear,
+                    lower,
+                    upper,
+                };
+                // From U where it is known everywhere: many small steps add up their rounding.
+                if let Some(product) = self.images.product(&self.per_sample(), theta) {
+                    self.product = Some((product, theta.to_vec()));
+                }
+                let product = self
+                    .product
+                    .as_ref()
+                    .map_or(&[][..], |(product, _)| product);
+                self.offset = qp::offset(&qp, &self.beta, product);
+                let gap = if effort.concave {
+                    dual.scale * qp::gap(&qp, &self.beta, product)
+                } else {
+                    0.0
+                };
+                let curvature = effort.curvature.then(|| self.curvature_box(dual, grams));
+                (gap, curvature)
+            }
+            (Form::Free { gap, curvature }, _) => (gap, curvature),
+            (Form::Box { .. }, Domain::Free { .. }) => (0.0, None),
         };
         TaskEvaluation {
             // Exactly what the sensitivities belong to.
             value: inner.constant - dot(&sensitivities, theta),
-            gap: inner.gap,
+            gap,
             sensitivities,
             curvature,
             steps: inner.steps,
@@ -348,15 +365,9 @@ impl State {
                 tolerance *= (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
             }
         }
-        if !is_exact {
+        if !is_exact && !self.images.are_everywhere() {
             product = rows.product(&self.per_sample());
         }
-        let gap = if effort.concave {
-            dual.scale * qp::gap(&qp, &self.beta, &product)
-        } else {
-            0.0
-        };
-        self.offset = qp::offset(&qp, &self.beta, &product);
         self.kept = if effort.curvature {
             let free = free_set::free_variables(&qp, &self.beta, product.len());
             known
@@ -368,11 +379,10 @@ impl State {
         };
         self.product = Some((product, theta.to_vec()));
         Inner {
-            gap,
             constant: dual.scale * dot(&dual.linear, &self.beta),
-            curvature: None,
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
+            form: Form::Box { linear },
         }
     }
 
@@ -388,9 +398,17 @@ impl State {
         if kept.set.step(qp, &mut self.beta, product).is_none() {
             return false;
         }
-        let after = rows.product(&self.per_sample());
-        // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
         let n = product.len();
+        let mut change = vec![0.0; n];
+        for (v, (new, old)) in self.beta.iter().zip(&before).enumerate() {
+            change[v % n] += new - old;
+        }
+        let change: Vec<(usize, f64)> = (change.into_iter().enumerate())
+            .filter(|(_, change)| *change != 0.0)
+            .collect();
+        let mut after = product.clone();
+        rows.add_product(&change, &mut after);
+        // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
         let (mut slope, mut bend) = (0.0, 0.0);
         for (v, (new, old)) in self.beta.iter().zip(&before).enumerate() {
             let change = new - old;
@@ -413,7 +431,7 @@ impl State {
         effort: &Effort<'_>,
     ) -> Result<Inner> {
         let Here { grams, rows, theta } = here;
-        let n = self.anchor.len();
+        let n = self.images.samples();
         let linear = linear_term(dual, rows);
         let mut matrix = Vec::with_capacity(n * n);
         for i in 0..n {
@@ -454,68 +472,28 @@ impl State {
             // While the factorisation is there: it is as large as a Gram matrix.
             self.refresh(grams);
             let kernels = grams.grams.kernels();
-            let mut block = self.images_of(0..n, kernels);
+            let mut block = self.images.rows(0..n, kernels);
             factor.solve_lower(&mut block, kernels);
             compress(block, kernels, dual.scale)
         });
         Ok(Inner {
-            gap,
             constant: dual.scale * (dot(&dual.linear, &self.beta) - 0.5 * penalty),
-            curvature,
+            form: Form::Free { gap, curvature },
             steps: 1,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
         })
     }
 
-    /// s_m = κ ( ½ β'U_m − c d_m'β )
-    fn sensitivities(&self, dual: &Dual, grams: TaskGrams<'_>) -> Vec<f64> {
-        let size = self.support.len();
-        let beta: Vec<f64> = self.support.iter().map(|&i| self.anchor[i]).collect();
-        (0..grams.grams.kernels())
-            .map(|kernel| {
-                let quadratic = 0.5 * dot(&beta, &self.images[kernel * size..(kernel + 1) * size]);
-                let diagonal = if dual.diagonal == 0.0 {
-                    0.0
-                } else {
-                    let pairs = self.support.iter().zip(&beta);
-                    pairs
-                        .map(|(&i, beta)| grams.diagonal(kernel, i) * beta)
-                        .sum()
-                };
-                dual.scale * (quadratic - dual.diagonal * diagonal)
-            })
-            .collect()
-    }
-
-    /// U by sample: a row of M numbers for each sample of the support, in the places of `samples`; zeros elsewhere.
-    fn images_of(&self, samples: impl Iterator<Item = usize>, kernels: usize) -> Vec<f64> {
-        let size = self.support.len();
-        let mut places = vec![None; self.anchor.len()];
-        for (place, &i) in self.support.iter().enumerate() {
-            places[i] = Some(place);
-        }
-        let mut block = Vec::new();
-        for i in samples {
-            match places[i] {
-                Some(place) => {
-                    block.extend((0..kernels).map(|kernel| self.images[kernel * size + place]));
-                }
-                None => block.resize(block.len() + kernels, 0.0),
-            }
-        }
-        block
-    }
-
     /// F with F'F = κ u'Pu: u_m = U_m − c d_m on the samples with a free variable, P from K_FF bordered by ones.
     fn curvature_box(&self, dual: &Dual, grams: TaskGrams<'_>) -> Curvature {
-        let n = self.anchor.len();
+        let n = self.images.samples();
         let kernels = grams.grams.kernels();
         let Some(Kept { set, .. }) = &self.kept else {
             return Curvature::none();
         };
         // What is held does not count, whatever stands in its place.
         let samples = || set.variables().iter().map(|v| v % n);
-        let mut block = self.images_of(samples(), kernels);
+        let mut block = self.images.rows(samples(), kernels);
         if dual.diagonal != 0.0 {
             for (row, i) in block.chunks_exact_mut(kernels).zip(samples()) {
                 for (kernel, value) in row.iter_mut().enumerate() {

@@ -10,15 +10,25 @@ use super::mapped::Triangle;
 use super::matrix::{Matrix, Values};
 use crate::vector;
 
-/// What one task asks for.
+/// What one task asks for, for one kernel after the other.
 #[derive(Debug)]
-pub(crate) struct Image<'a> {
-    /// β, one number per sample.
-    pub(crate) beta: &'a [f64],
-    /// Where U_m is wanted, in ascending order; β is zero everywhere else.
-    pub(crate) support: &'a [usize],
-    /// U_m on the support, for one kernel after the other.
-    pub(crate) out: &'a mut [f64],
+pub(crate) enum Image<'a> {
+    /// U_m on the support of β, anew.
+    Support {
+        /// β, one number per sample.
+        beta: &'a [f64],
+        /// In ascending order; β is zero everywhere else.
+        support: &'a [usize],
+        /// One number for each sample of the support.
+        out: &'a mut [f64],
+    },
+    /// U_m on all samples, by the change of β.
+    Change {
+        /// Samples and by how much their β changed.
+        change: Vec<(usize, f64)>,
+        /// U_m as it was; one number for each sample.
+        out: &'a mut [f64],
+    },
 }
 
 /// β of one task on the samples that matrices are read for.
@@ -33,10 +43,10 @@ struct Factor {
 
 impl Factor {
     /// On these samples, in ascending order, the support among them.
-    fn new(task: &Image<'_>, samples: &[usize]) -> Self {
+    fn new(beta: &[f64], support: &[usize], samples: &[usize]) -> Self {
         let mut is_wanted = vec![false; samples.len()];
-        let mut places = Vec::with_capacity(task.support.len());
-        let mut wanted = task.support.iter().peekable();
+        let mut places = Vec::with_capacity(support.len());
+        let mut wanted = support.iter().peekable();
         for (place, i) in samples.iter().enumerate() {
             if wanted.next_if_eq(&i).is_some() {
                 is_wanted[place] = true;
@@ -44,7 +54,7 @@ impl Factor {
             }
         }
         Self {
-            beta: samples.iter().map(|&i| task.beta[i]).collect(),
+            beta: samples.iter().map(|&i| beta[i]).collect(),
             is_wanted,
             places,
         }
@@ -168,11 +178,44 @@ fn add_entries<T: Copy + Into<f64>>(sums: &mut Sums<'_>, matrix: &[T], n: usize,
 
 impl TaskGrams<'_> {
     /// U_m of all these tasks for every kernel. Threads share the work; who does what makes no difference.
-    pub(crate) fn images(&self, tasks: &mut [Image<'_>]) {
+    pub(crate) fn images(&self, tasks: Vec<Image<'_>>) {
+        let mut supports = Vec::new();
+        let mut changes = Vec::new();
+        for task in tasks {
+            match task {
+                Image::Support { beta, support, out } => supports.push((beta, support, out)),
+                Image::Change { change, out } => changes.push((change, out)),
+            }
+        }
+        self.add_changes(&mut changes);
+        self.images_on_supports(&mut supports);
+    }
+
+    fn add_changes(&self, tasks: &mut [(Vec<(usize, f64)>, &mut [f64])]) {
+        let count = self.count();
+        let mut jobs: Vec<Vec<(&[(usize, f64)], &mut [f64])>> = std::iter::repeat_with(Vec::new)
+            .take(self.grams.kernels())
+            .collect();
+        for (change, out) in tasks {
+            for (job, out) in jobs.iter_mut().zip(out.chunks_exact_mut(count)) {
+                job.push((change.as_slice(), out));
+            }
+        }
+        jobs.into_par_iter().enumerate().for_each(|(kernel, job)| {
+            for (change, out) in job {
+                self.add_rows(kernel, change, out);
+            }
+        });
+    }
+
+    fn images_on_supports(&self, tasks: &mut [(&[f64], &[usize], &mut [f64])]) {
+        if tasks.is_empty() {
+            return;
+        }
         let count = self.count();
         let mut is_used = vec![false; count];
-        for task in tasks.iter() {
-            for &i in task.support {
+        for (_, support, _) in tasks.iter() {
+            for &i in *support {
                 is_used[i] = true;
             }
         }
@@ -180,9 +223,9 @@ impl TaskGrams<'_> {
         let used: Vec<usize> = (0..count).filter(|&i| is_used[i]).collect();
         let positions: Vec<usize> = used.iter().map(|&i| self.position(i)).collect();
         let factors = |samples: &[usize]| -> Vec<Factor> {
+            let tasks = tasks.iter();
             tasks
-                .iter()
-                .map(|task| Factor::new(task, samples))
+                .map(|(beta, support, _)| Factor::new(beta, support, samples))
                 .collect()
         };
         // Rows that lie there as the task sees them are read as they are: faster than picking what is used.
@@ -203,7 +246,7 @@ impl TaskGrams<'_> {
 
         let mut outs: Vec<_> = tasks
             .iter_mut()
-            .map(|task| task.out.chunks_exact_mut(task.support.len().max(1)))
+            .map(|(_, support, out)| out.chunks_exact_mut(support.len().max(1)))
             .collect();
         let mut jobs: Vec<(&Matrix, Vec<&mut [f64]>)> = matrices
             .iter()
@@ -320,13 +363,13 @@ mod tests {
                         .iter()
                         .map(|(_, support)| vec![f64::NAN; support.len() * grams.kernels()])
                         .collect();
-                    let mut images: Vec<Image<'_>> = asked
+                    let images: Vec<Image<'_>> = asked
                         .iter()
                         .zip(&mut outs)
-                        .map(|((beta, support), out)| Image { beta, support, out })
+                        .map(|((beta, support), out)| Image::Support { beta, support, out })
                         .collect();
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                    pool.unwrap().install(|| task.images(&mut images));
+                    pool.unwrap().install(|| task.images(images));
                     outs
                 };
                 let found = on(1);

@@ -89,21 +89,28 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
-    /// Kβ for β given by sample: the rows of its support.
-    pub(crate) fn product(&self, beta: &[f64]) -> Vec<f64> {
-        let support: Vec<usize> = (0..beta.len()).filter(|&i| beta[i] != 0.0).collect();
+    /// product ← product + Kδ, δ given where it is not zero.
+    pub(crate) fn add_product(&self, change: &[(usize, f64)], product: &mut [f64]) {
         if let Rows::Single(rows) = &self.rows {
             // Neighbours after each other are read faster than in the order of their first use.
-            support
+            change
                 .par_iter()
-                .filter(|&&i| rows[i].get().is_none())
-                .for_each(|&i| {
+                .filter(|&&(i, _)| rows[i].get().is_none())
+                .for_each(|&(i, _)| {
                     self.row(i);
                 });
         }
-        let rows: Vec<(f64, &[f64])> = support.iter().map(|&i| (beta[i], self.row(i))).collect();
+        let rows: Vec<(f64, &[f64])> = change.iter().map(|&(i, a)| (a, self.row(i))).collect();
+        vector::add_rows(&rows, product);
+    }
+
+    /// Kβ for β given by sample.
+    pub(crate) fn product(&self, beta: &[f64]) -> Vec<f64> {
+        let support: Vec<(usize, f64)> = (beta.iter().copied().enumerate())
+            .filter(|(_, value)| *value != 0.0)
+            .collect();
         let mut product = vec![0.0; beta.len()];
-        vector::add_rows(&rows, &mut product);
+        self.add_product(&support, &mut product);
         product
     }
 }
