@@ -168,6 +168,18 @@ pub(crate) fn add_rows<T: Copy + Into<f64>>(rows: &[(f64, &[T])], y: &mut [f64])
     ));
 }
 
+/// The same numbers in double precision.
+pub(crate) fn widen(single: &[f32], double: &mut [f64]) {
+    arch().dispatch(Wide(
+        #[inline(always)]
+        || {
+            for (out, &value) in double.iter_mut().zip(single) {
+                *out = value.into();
+            }
+        },
+    ));
+}
+
 /// y ← y + step · (a − b).
 pub(crate) fn add_difference(step: f64, a: &[f64], b: &[f64], y: &mut [f64]) {
     arch().dispatch(Wide(

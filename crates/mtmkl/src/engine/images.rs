@@ -84,9 +84,14 @@ impl Images {
         })
     }
 
+    /// Whether U is known on all samples for this β.
+    pub(super) fn are_those_of(&self, beta: &[f64]) -> bool {
+        self.are_everywhere() && self.beta == beta
+    }
+
     /// Kβ = Σ_m θ_m U_m, where U is known everywhere for this β.
     pub(super) fn product(&self, beta: &[f64], theta: &[f64]) -> Option<Vec<f64>> {
-        if !self.are_everywhere() || self.beta != beta {
+        if !self.are_those_of(beta) {
             return None;
         }
         let n = self.beta.len();

@@ -33,6 +33,49 @@ impl TaskData {
     }
 }
 
+/// Tasks with the same samples and the same θ.
+struct Job<'a> {
+    rows: CombinedRows<'a>,
+    members: Vec<(usize, &'a mut State)>,
+}
+
+/// Combined rows that are made for all jobs before the first begins take no more numbers than this.
+const MOST_ROWS: usize = 1 << 25;
+
+/// Makes the rows that tasks with the same samples will all begin with, each for one θ after the other: single kernels' rows are in the
+/// cache then.
+fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid) {
+    let is_alike = |one: &Job<'_>, other: &Job<'_>| {
+        let (one, other) = (&tasks[one.members[0].0], &tasks[other.members[0].0]);
+        one.samples == other.samples && one.view == other.view
+    };
+    for jobs in jobs.chunk_by(is_alike).filter(|jobs| jobs.len() > 1) {
+        let count = jobs[0].rows.count();
+        let mut users: Vec<Vec<&CombinedRows<'_>>> = vec![Vec::new(); count];
+        let mut rows = 0;
+        for Job { rows: own, members } in jobs.iter().filter(|job| !job.rows.are_together()) {
+            let mut is_used = vec![false; count];
+            for (number, state) in members {
+                for i in state.rows_to_begin_with(theta.row(*number)) {
+                    is_used[i] = true;
+                }
+            }
+            for i in (0..count).filter(|&i| is_used[i]) {
+                users[i].push(own);
+                rows += 1;
+            }
+        }
+        if rows * count > MOST_ROWS {
+            continue;
+        }
+        users.par_iter().enumerate().for_each(|(i, users)| {
+            for rows in users {
+                rows.row(i);
+            }
+        });
+    }
+}
+
 /// Evaluates J with the threads of one pool.
 #[derive(Debug)]
 pub(crate) struct LocalEngine {
@@ -123,29 +166,32 @@ impl LocalEngine {
         // Those with the same θ share combined rows.
         let groups = self.groups(|one, other| theta.row(one) == theta.row(other));
         let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
-        let jobs: Vec<Vec<(usize, &mut State)>> = groups
+        let (grams, tasks) = (&self.grams, &self.tasks);
+        let jobs: Vec<Job<'_>> = groups
             .iter()
-            .map(|group| {
-                group
+            .map(|group| Job {
+                rows: CombinedRows::new(tasks[group[0]].seen_in(grams), theta.row(group[0])),
+                members: group
                     .iter()
                     .filter_map(|&task| slots[task].take().map(|state| (task, state)))
-                    .collect()
+                    .collect(),
             })
             .collect();
-        let (grams, tasks) = (&self.grams, &self.tasks);
         let results: Vec<Vec<(usize, Result<R>)>> = self.pool.install(|| {
+            make_rows_of_support(&jobs, tasks, theta);
             jobs.into_par_iter()
-                .map(|job| {
-                    let view = tasks[job[0].0].seen_in(grams);
-                    let rows = CombinedRows::new(view, theta.row(job[0].0));
-                    if job.len() > 1 {
+                .map(|Job { rows, members }| {
+                    if members.len() > 1 {
                         rows.make_together();
                     }
-                    job.into_par_iter()
-                        .map(|(number, state)| {
-                            (number, work(number, &tasks[number], state, view, &rows))
-                        })
-                        .collect()
+                    let run = |(number, state): (usize, &mut State)| {
+                        let task = &tasks[number];
+                        (
+                            number,
+                            work(number, task, state, task.seen_in(grams), &rows),
+                        )
+                    };
+                    members.into_par_iter().map(run).collect()
                 })
                 .collect()
         });

@@ -168,6 +168,16 @@ impl State {
         grams.images(images);
     }
 
+    /// The samples whose rows of K(θ) Kβ is made of, where it is not known.
+    pub(super) fn rows_to_begin_with(&self, theta: &[f64]) -> Vec<usize> {
+        let beta = self.per_sample();
+        let is_known = self.product.as_ref().is_some_and(|(_, of)| of == theta);
+        if is_known || self.images.are_those_of(&beta) {
+            return Vec::new();
+        }
+        (0..beta.len()).filter(|&i| beta[i] != 0.0).collect()
+    }
+
     /// Kβ.
     fn product(&mut self, here: Here<'_>) -> Vec<f64> {
         match self.product.take() {

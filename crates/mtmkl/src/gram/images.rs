@@ -70,6 +70,8 @@ struct Sums<'a> {
 
 /// Rows that are added at a time.
 const FOUR: usize = 4;
+/// Rows that one task after the other takes from: they stay in the cache meanwhile.
+const BLOCK: usize = 32;
 
 impl<'a> Sums<'a> {
     fn new(factors: &'a [Factor]) -> Self {
@@ -89,25 +91,26 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Takes in four rows up to the diagonal.
-    fn add_four(&mut self, at: [usize; FOUR], rows: [&[f64]; FOUR]) {
-        let common = at[0];
+    /// Takes in some rows up to the diagonal, in ascending order.
+    fn add_block(&mut self, at: &[usize], rows: &[&[f64]]) {
         for (factor, product) in self.factors.iter().zip(&mut self.products) {
-            if at.iter().all(|&row| factor.is_wanted[row]) {
-                let heads = rows.map(|row| &row[..common]);
-                let weights = at.map(|row| factor.beta[row]);
-                let (left, _) = product.split_at_mut(common);
-                let sums = vector::fold_rows(heads, &factor.beta[..common], weights, left);
-                for ((&row, values), sum) in at.iter().zip(rows).zip(sums) {
-                    product[row] += sum;
-                    add_part(factor, product, row, common, &values[common..]);
+            let pairs = at.iter().copied().zip(rows.iter().copied());
+            let wanted: Vec<(usize, &[f64])> =
+                pairs.filter(|(row, _)| factor.is_wanted[*row]).collect();
+            let (fours, rest) = wanted.as_chunks::<FOUR>();
+            for four in fours {
+                let common = four[0].0;
+                let heads = four.map(|(_, values)| &values[..common]);
+                let weights = four.map(|(row, _)| factor.beta[row]);
+                let beta = &factor.beta[..common];
+                let sums = vector::fold_rows(heads, beta, weights, &mut product[..common]);
+                for ((row, values), sum) in four.iter().zip(sums) {
+                    product[*row] += sum;
+                    add_part(factor, product, *row, common, &values[common..]);
                 }
-            } else {
-                for (&row, values) in at.iter().zip(rows) {
-                    if factor.is_wanted[row] {
-                        add_part(factor, product, row, 0, values);
-                    }
-                }
+            }
+            for (row, values) in rest {
+                add_part(factor, product, *row, 0, values);
             }
         }
     }
@@ -132,36 +135,22 @@ fn add_part(factor: &Factor, product: &mut [f64], row: usize, from: usize, value
 
 /// Takes in the rows of an n × n matrix that are used, as they lie there.
 fn add_rows(sums: &mut Sums<'_>, matrix: &[f64], n: usize, used: &[usize]) {
-    let head = |i: usize| &matrix[i * n..=i * n + i];
-    let (fours, rest) = used.as_chunks::<FOUR>();
-    for &four in fours {
-        sums.add_four(four, four.map(head));
-    }
-    for &row in rest {
-        sums.add(row, 0, head(row));
+    for at in used.chunks(BLOCK) {
+        let rows: Vec<&[f64]> = at.iter().map(|i| &matrix[i * n..=i * n + i]).collect();
+        sums.add_block(at, &rows);
     }
 }
 
-/// The same in single precision: rows are widened first, four at a time.
+/// The same in single precision.
 fn add_single(sums: &mut Sums<'_>, matrix: &[f32], n: usize, used: &[usize]) {
-    let mut rows: [Vec<f64>; FOUR] = Default::default();
-    for some in used.chunks(FOUR) {
-        for (row, &i) in rows.iter_mut().zip(some) {
-            row.clear();
-            row.extend(
-                matrix[i * n..=i * n + i]
-                    .iter()
-                    .map(|&value| f64::from(value)),
-            );
+    let mut wide = vec![0.0; BLOCK * n];
+    for at in used.chunks(BLOCK) {
+        for (out, &i) in wide.chunks_exact_mut(n).zip(at) {
+            vector::widen(&matrix[i * n..=i * n + i], &mut out[..=i]);
         }
-        match <[usize; FOUR]>::try_from(some) {
-            Ok(four) => sums.add_four(four, rows.each_ref().map(Vec::as_slice)),
-            Err(_) => {
-                for (&row, values) in some.iter().zip(&rows) {
-                    sums.add(row, 0, values);
-                }
-            }
-        }
+        let wide = wide.chunks_exact(n).zip(at);
+        let rows: Vec<&[f64]> = wide.map(|(row, &i)| &row[..=i]).collect();
+        sums.add_block(at, &rows);
     }
 }
 

@@ -81,10 +81,15 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
+    /// Whether all rows are made together.
+    pub(crate) fn are_together(&self) -> bool {
+        matches!(self.rows, Rows::Together(_))
+    }
+
     /// Makes all rows now, where they are made together. Whoever shares them with others must: threads that wait for rows while they
     /// help with making them would wait for themselves.
     pub(crate) fn make_together(&self) {
-        if matches!(self.rows, Rows::Together(_)) && self.count() > 0 {
+        if self.are_together() && self.count() > 0 {
             self.row(0);
         }
     }
