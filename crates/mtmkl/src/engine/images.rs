@@ -125,13 +125,17 @@ impl Images {
     }
 
     /// A row of U for each of these samples, a number per kernel; zeros where U is not known.
-    pub(super) fn rows(&self, samples: impl Iterator<Item = usize>, kernels: usize) -> Vec<f64> {
+    pub(super) fn rows(
+        &self,
+        samples: impl ExactSizeIterator<Item = usize>,
+        kernels: usize,
+    ) -> Vec<f64> {
         let size = self.places.len();
         let mut known = vec![None; self.beta.len()];
         for (place, &i) in self.places.iter().enumerate() {
             known[i] = Some(place);
         }
-        let mut rows = Vec::new();
+        let mut rows = Vec::with_capacity(samples.len() * kernels);
         for i in samples {
             match known[i] {
                 Some(place) => {

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::TaskGrams;
-use super::mapped::Triangle;
+use super::mapped::{Mapped, Triangle, visit};
 use super::matrix::{Matrix, Values};
 use crate::vector;
 
@@ -91,6 +91,15 @@ impl<'a> Sums<'a> {
         }
     }
 
+    /// The products where they are wanted, task by task.
+    fn write(&self, outs: &mut [&mut [f64]]) {
+        for ((factor, product), out) in self.factors.iter().zip(&self.products).zip(outs) {
+            for (value, &place) in out.iter_mut().zip(&factor.places) {
+                *value = product[place];
+            }
+        }
+    }
+
     /// Takes in some rows up to the diagonal, in ascending order.
     fn add_block(&mut self, at: &[usize], rows: &[&[f64]]) {
         for (factor, product) in self.factors.iter().zip(&mut self.products) {
@@ -113,6 +122,29 @@ impl<'a> Sums<'a> {
                 add_part(factor, product, *row, 0, values);
             }
         }
+    }
+}
+
+/// One kernel, and where its U go.
+struct Job<'a> {
+    matrix: &'a Matrix,
+    outs: Vec<&'a mut [f64]>,
+}
+
+/// Kernels that are made from one base at a time.
+const TOGETHER: usize = 8;
+
+impl<'a> Job<'a> {
+    fn mapped(&self) -> Option<&'a Mapped> {
+        match self.matrix {
+            Matrix::Mapped(mapped) => Some(mapped),
+            _ => None,
+        }
+    }
+
+    fn has_base_of(&self, other: &Self) -> bool {
+        let address = |job: &Self| job.mapped().map(Mapped::base_address);
+        address(self).is_some() && address(self) == address(other)
     }
 }
 
@@ -237,27 +269,46 @@ impl TaskGrams<'_> {
             .iter_mut()
             .map(|(_, support, out)| out.chunks_exact_mut(support.len().max(1)))
             .collect();
-        let mut jobs: Vec<(&Matrix, Vec<&mut [f64]>)> = matrices
+        let mut jobs: Vec<Job<'_>> = matrices
             .iter()
             .map(|matrix| {
                 let outs = outs.iter_mut().map(|out| out.next().unwrap_or_default());
-                (matrix, outs.collect())
+                Job {
+                    matrix,
+                    outs: outs.collect(),
+                }
             })
             .collect();
-        // Kernels of the same base one after the other: it is in the cache then.
-        jobs.sort_by_key(|(matrix, _)| match matrix {
+        // Kernels of the same base together, so that what is used of it is picked once for several of them.
+        jobs.sort_by_key(|job| match job.matrix {
             Matrix::Mapped(mapped) => mapped.base_address(),
             _ => 0,
         });
+        let mut groups: Vec<Vec<Job<'_>>> = Vec::new();
+        for job in jobs {
+            match groups.last_mut() {
+                Some(group) if group.len() < TOGETHER && group[0].has_base_of(&job) => {
+                    group.push(job);
+                }
+                _ => groups.push(vec![job]),
+            }
+        }
         let n = self.grams.samples;
-        jobs.into_par_iter().for_each(|(matrix, outs)| {
-            let lies_there = lies_there(matrix);
-            let mut sums = Sums::new(if lies_there { &of_all } else { &of_used });
-            if let Matrix::Mapped(mapped) = matrix {
-                mapped.visit(&triangle, &positions, |row, from, values| {
-                    sums.add(row, from, values)
+        groups.into_par_iter().for_each(|mut group| {
+            let made: Vec<&Mapped> = group.iter().filter_map(Job::mapped).collect();
+            if !made.is_empty() {
+                let mut sums: Vec<Sums<'_>> = made.iter().map(|_| Sums::new(&of_used)).collect();
+                visit(&made, &triangle, &positions, |number, row, from, values| {
+                    sums[number].add(row, from, values);
                 });
-            } else {
+                for (job, sums) in group.iter_mut().zip(&sums) {
+                    sums.write(&mut job.outs);
+                }
+                return;
+            }
+            for Job { matrix, outs } in &mut group {
+                let lies_there = lies_there(matrix);
+                let mut sums = Sums::new(if lies_there { &of_all } else { &of_used });
                 match (matrix.values(0, n * n), lies_there) {
                     (Values::Double(values), true) => add_rows(&mut sums, values, n, &used),
                     (Values::Single(values), true) => add_single(&mut sums, values, n, &used),
@@ -269,11 +320,7 @@ impl TaskGrams<'_> {
                     }
                     (Values::Made(values), _) => add_entries(&mut sums, &values, n, &positions),
                 }
-            }
-            for ((factor, product), out) in sums.factors.iter().zip(&sums.products).zip(outs) {
-                for (value, &place) in out.iter_mut().zip(&factor.places) {
-                    *value = product[place];
-                }
+                sums.write(outs);
             }
         });
     }

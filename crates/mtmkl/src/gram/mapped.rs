@@ -93,12 +93,13 @@ impl Mapped {
     /// The first value that is not finite.
     pub(super) fn overflow(&self) -> Option<f64> {
         let n = self.samples;
-        let mut buffer = [0.0; PIECE];
+        let (mut base, mut buffer) = ([0.0; PIECE], [0.0; PIECE]);
         let triangle = Triangle::new(n);
         let finite = triangle.pieces().all(|piece| {
-            let values = &mut buffer[..length(piece)];
-            copy_base(&self.base, n, piece, None, values);
-            self.make(piece, None, values);
+            let length = length(piece);
+            let (base, values) = (&mut base[..length], &mut buffer[..length]);
+            copy_base(&self.base, n, piece, None, base);
+            self.make(base, piece, None, values);
             vector::all_finite(values)
         });
         (!finite).then(|| first_overflow(&self.values(0, n * n)))
@@ -117,9 +118,9 @@ impl Mapped {
         }
     }
 
-    /// Kernel values in place of the base values of a piece of the triangle.
-    fn make(&self, piece: &[Stretch], view: Option<&[usize]>, values: &mut [f64]) {
-        map_base(self.map.kernel(), values);
+    /// Kernel values of a piece of the triangle from its base values.
+    fn make(&self, base: &[f64], piece: &[Stretch], view: Option<&[usize]>, values: &mut [f64]) {
+        self.map.kernel().map_from(base, values);
         if !self.map.is_scaled() && !self.single {
             return;
         }
@@ -134,23 +135,29 @@ impl Mapped {
             rest = after;
         }
     }
+}
 
-    /// Calls `visit(row, from, values)` with the lower triangle of the matrix on these samples, piece by piece.
-    pub(super) fn visit(
-        &self,
-        triangle: &Triangle,
-        samples: &[usize],
-        mut visit: impl FnMut(usize, usize, &[f64]),
-    ) {
-        let mut buffer = [0.0; PIECE];
-        for piece in triangle.pieces() {
-            let values = &mut buffer[..length(piece)];
-            copy_base(&self.base, self.samples, piece, Some(samples), values);
-            self.make(piece, Some(samples), values);
+/// Calls `visit(number, row, from, values)` with the lower triangle of each of these matrices on these samples, piece by piece. The matrices
+/// have the same base.
+pub(super) fn visit(
+    matrices: &[&Mapped],
+    triangle: &Triangle,
+    samples: &[usize],
+    mut visit: impl FnMut(usize, usize, usize, &[f64]),
+) {
+    let (mut base, mut buffer) = ([0.0; PIECE], [0.0; PIECE]);
+    for piece in triangle.pieces() {
+        let length = length(piece);
+        let (base, values) = (&mut base[..length], &mut buffer[..length]);
+        for (number, matrix) in matrices.iter().enumerate() {
+            if number == 0 {
+                copy_base(&matrix.base, matrix.samples, piece, Some(samples), base);
+            }
+            matrix.make(base, piece, Some(samples), values);
             let mut rest = &values[..];
             for stretch in piece {
                 let (row, after) = rest.split_at(stretch.len());
-                visit(stretch.row, stretch.from, row);
+                visit(number, stretch.row, stretch.from, row);
                 rest = after;
             }
         }
@@ -185,9 +192,10 @@ pub(super) struct Triangle {
 
 impl Triangle {
     pub(super) fn new(n: usize) -> Self {
+        let pieces = (n * (n + 1) / 2).div_ceil(PIECE);
         let mut triangle = Self {
-            stretches: Vec::new(),
-            ends: Vec::new(),
+            stretches: Vec::with_capacity(pieces + n),
+            ends: Vec::with_capacity(pieces),
         };
         let mut room = PIECE;
         for row in 0..n {
@@ -249,6 +257,31 @@ fn copy_base<T: Copy + Into<f64>>(
     }
 }
 
+/// Rows of a square that are written at a time: as many as a few lines of the cache hold.
+const TILE: usize = 32;
+
+/// The symmetric n × n matrix of this lower triangle.
+fn square_of(lower: &[f64], n: usize) -> Vec<f64> {
+    let row = |i: usize| &lower[i * (i + 1) / 2..][..=i];
+    let mut square = vec![0.0; n * n];
+    square
+        .par_chunks_mut((TILE * n).max(1))
+        .enumerate()
+        .for_each(|(number, rows)| {
+            let first = number * TILE;
+            for (i, out) in (first..).zip(rows.chunks_exact_mut(n)) {
+                out[..=i].copy_from_slice(row(i));
+            }
+            for j in first + 1..n {
+                let column = &row(j)[first..j.min(first + rows.len() / n)];
+                for (value, out) in column.iter().zip(rows.chunks_exact_mut(n)) {
+                    out[j] = *value;
+                }
+            }
+        });
+    square
+}
+
 impl TaskGrams<'_> {
     /// Σ_(m, a) a K_m, n × n, row by row. Threads share the work; who does what makes no difference.
     pub(super) fn combined(&self, weights: &[(usize, f64)]) -> Vec<f64> {
@@ -274,18 +307,17 @@ impl TaskGrams<'_> {
         lower
             .par_chunks_mut(PIECE)
             .enumerate()
-            .for_each(|(number, sums)| {
+            .for_each(|(number, out)| {
                 let piece = triangle.piece(number);
-                let mut base = [0.0; PIECE];
-                let mut buffer = [0.0; PIECE];
-                let (base, values) = (&mut base[..sums.len()], &mut buffer[..sums.len()]);
+                let [mut base, mut buffer, mut sums] = [[0.0; PIECE]; 3];
+                let (base, values) = (&mut base[..out.len()], &mut buffer[..out.len()]);
+                let sums = &mut sums[..out.len()];
                 for group in &groups {
                     for (position, (mapped, weight)) in group.iter().enumerate() {
                         if position == 0 {
                             copy_base(&mapped.base, mapped.samples, piece, self.view, base);
                         }
-                        values.copy_from_slice(base);
-                        mapped.make(piece, self.view, values);
+                        mapped.make(base, piece, self.view, values);
                         vector::axpy(*weight, values, sums);
                     }
                 }
@@ -304,17 +336,10 @@ impl TaskGrams<'_> {
                     }
                     vector::axpy(*weight, values, sums);
                 }
+                // Fresh memory is written once, not read before.
+                out.copy_from_slice(sums);
             });
-        let mut square = vec![0.0; n * n];
-        let mut at = 0;
-        for i in 0..n {
-            for j in 0..=i {
-                square[i * n + j] = lower[at];
-                square[j * n + i] = lower[at];
-                at += 1;
-            }
-        }
-        square
+        square_of(&lower, n)
     }
 }
 
