@@ -51,6 +51,10 @@ impl Kernel for Laplacian {
         map_exp(values, |distance| (-self.gamma * distance, 1.0));
     }
 
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
     fn map_from(&self, base: &[f64], values: &mut [f64]) {
         let gamma = self.gamma;
         map_exp_from(base, values, move |distance| (-gamma * distance, 1.0));

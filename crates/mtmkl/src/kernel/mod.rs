@@ -75,6 +75,11 @@ pub trait Kernel: Debug + Send + Sync {
         true
     }
 
+    /// Whether 0 ≤ k ≤ k(x, x) = 1 for any finite base, so that no Gram matrix has to be searched for values beyond the range of numbers.
+    fn is_bounded(&self) -> bool {
+        false
+    }
+
     /// Whether the kernel is only ever used in its normalised form k/√(k(x,x) k(z,z)).
     fn is_always_normalised(&self) -> bool {
         false

@@ -51,11 +51,7 @@ pub(crate) fn map_exp(values: &mut [f64], parts: impl Fn(f64) -> (f64, f64)) {
 }
 
 /// The same from the values v of one slice into another.
-pub(crate) fn map_exp_from(
-    from: &[f64],
-    to: &mut [f64],
-    parts: impl Fn(f64) -> (f64, f64) + Copy,
-) {
+pub(crate) fn map_exp_from(from: &[f64], to: &mut [f64], parts: impl Fn(f64) -> (f64, f64) + Copy) {
     match arch() {
         Arch::Scalar => map_loop_from::<false>(from, to, parts),
         wide => wide.dispatch(Wide(
