@@ -32,6 +32,8 @@ const MARGIN: f64 = 1e-10;
 const ROUNDS: usize = 6;
 /// Where more than one in this many variables changed sides, a new factorisation is the cheaper way.
 const CHANGED: usize = 12;
+/// Variables that are held by one triangular solve.
+const CONDITIONS: usize = 32;
 /// Added to the diagonal, relative to it.
 const JITTER: f64 = 1e-12;
 
@@ -288,26 +290,28 @@ impl FreeSet {
         self.basis.pop();
     }
 
-    /// Holds these positions from now on; false where nothing would be left to move.
+    /// Holds these positions, in ascending order, from now on; false where nothing would be left to move.
     fn hold(&mut self, positions: &[usize]) -> bool {
-        let count = positions.len();
-        let mut units = vec![0.0; self.variables.len() * count];
-        for (column, &position) in positions.iter().enumerate() {
-            units[position * count + column] = 1.0;
-        }
         self.held.extend_from_slice(positions);
-        self.add_conditions(units, count)
+        positions.chunks(CONDITIONS).all(|some| {
+            // L⁻¹e is zero before the place of the one.
+            let (first, count) = (some[0], some.len());
+            let mut units = vec![0.0; (self.variables.len() - first) * count];
+            for (column, position) in some.iter().enumerate() {
+                units[(position - first) * count + column] = 1.0;
+            }
+            self.add_conditions(units, count)
+        })
     }
 
-    /// Further columns of A (row by row), by Gram and Schmidt, twice for orthogonality in rounding too.
+    /// Further columns of A, row by row without the rows before the first that is not zero. By Gram and Schmidt, twice for orthogonality
+    /// in rounding too.
     fn add_conditions(&mut self, mut conditions: Vec<f64>, count: usize) -> bool {
-        self.factor.solve_lower(&mut conditions, count);
+        self.factor.solve_lower_tail(&mut conditions, count);
+        let zeros = self.variables.len() - conditions.len() / count;
         for column in 0..count {
-            let mut direction: Vec<f64> = conditions[column..]
-                .iter()
-                .step_by(count)
-                .copied()
-                .collect();
+            let mut direction = vec![0.0; zeros];
+            direction.extend(conditions[column..].iter().step_by(count));
             let length = dot(&direction, &direction).sqrt();
             let mut entries = vec![0.0; self.basis.len() + 1];
             for _ in 0..2 {
