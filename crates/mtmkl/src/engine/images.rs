@@ -1,6 +1,6 @@
 //! U_m = K_mβ of one task for single kernels: what J's derivatives are made of.
 
-use crate::gram::{Image, TaskGrams};
+use crate::gram::{ByChange, Image, OnSupport, TaskGrams};
 use crate::grid::dot;
 use crate::linalg;
 use crate::machine::Dual;
@@ -70,18 +70,18 @@ impl Images {
                 self.places = (0..self.beta.len()).collect();
                 self.values = vec![0.0; kernels * self.beta.len()];
             }
-            return Some(Image::Change {
+            return Some(Image::Change(ByChange {
                 change,
                 out: &mut self.values,
-            });
+            }));
         }
         self.values = vec![0.0; kernels * support.len()];
         self.places = support;
-        Some(Image::Support {
+        Some(Image::Support(OnSupport {
             beta: &self.beta,
             support: &self.places,
             out: &mut self.values,
-        })
+        }))
     }
 
     /// Whether U is known on all samples for this β.
@@ -145,5 +145,85 @@ impl Images {
             }
         }
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Samples;
+    use crate::gram::{Definiteness, Storage, build};
+    use crate::kernel::parse_kernels;
+    use crate::machine::Domain;
+    use crate::random::Random;
+
+    const SAMPLES: usize = 40;
+
+    #[test]
+    fn images_follow_beta_on_the_support_and_everywhere() {
+        let mut random = Random::new(2);
+        let values = (0..2 * SAMPLES).map(|_| random.uniform()).collect();
+        let samples = Samples::new(values, SAMPLES, 2).unwrap();
+        let kernels = parse_kernels("rbf:sigma=0.2|0.5|1").unwrap();
+        let definiteness = Definiteness::Assume;
+        let built = build(
+            &samples,
+            0,
+            &kernels,
+            true,
+            definiteness,
+            Storage::Kept,
+            false,
+        );
+        let (grams, _) = built.unwrap();
+        let view = TaskGrams {
+            grams: &grams,
+            view: None,
+        };
+        let dual = Dual {
+            scale: 1.0,
+            linear: vec![1.0; SAMPLES],
+            diagonal: 0.5,
+            domain: Domain::Free { ridge: Vec::new() },
+        };
+        let mut images = Images::new(SAMPLES);
+        let mut beta = vec![0.0; SAMPLES];
+        let mut seen = [0; 2];
+        for step in 0..60 {
+            // By turns all of a large support moves, and a few of those at a bound.
+            let moves = if (step / 10) % 2 == 0 { SAMPLES / 2 } else { 3 };
+            let free: Vec<usize> = (0..moves).collect();
+            for &i in &free {
+                beta[i] = random.uniform();
+            }
+            for value in &mut beta[SAMPLES / 2..SAMPLES - 5] {
+                *value = if step % 20 < 10 { 0.0 } else { 1.0 };
+            }
+            if let Some(image) = images.outdated(beta.clone(), &free, view) {
+                view.images(vec![image]);
+            }
+            seen[usize::from(images.are_everywhere())] += 1;
+            let rows: Vec<(usize, f64)> = beta.iter().copied().enumerate().collect();
+            let sensitivities = images.sensitivities(&dual, view);
+            let mut sum = vec![0.0; SAMPLES];
+            for kernel in 0..3 {
+                let mut image = vec![0.0; SAMPLES];
+                view.add_rows(kernel, &rows, &mut image);
+                let diagonal = 0.5 * beta.iter().sum::<f64>();
+                let wanted = 0.5 * dot(&beta, &image) - diagonal;
+                assert!((sensitivities[kernel] - wanted).abs() < 1e-10);
+                let known = images.rows(free.iter().copied(), 3);
+                for (row, &i) in known.chunks_exact(3).zip(&free) {
+                    assert!((row[kernel] - image[i]).abs() < 1e-10);
+                }
+                linalg::axpy(0.1 + kernel as f64, &image, &mut sum);
+            }
+            if let Some(product) = images.product(&beta, &[0.1, 1.1, 2.1]) {
+                let pairs = product.iter().zip(&sum);
+                assert!(pairs.into_iter().all(|(x, y)| (x - y).abs() < 1e-10));
+            }
+            assert!(images.outdated(beta.clone(), &free, view).is_none());
+        }
+        assert!(seen.iter().all(|&times| times > 5), "{seen:?}");
     }
 }

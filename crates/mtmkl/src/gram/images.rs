@@ -10,25 +10,31 @@ use super::mapped::{Mapped, Triangle, visit};
 use super::matrix::{Matrix, Values};
 use crate::vector;
 
-/// What one task asks for, for one kernel after the other.
+/// What one task asks for.
 #[derive(Debug)]
 pub(crate) enum Image<'a> {
-    /// U_m on the support of β, anew.
-    Support {
-        /// β, one number per sample.
-        beta: &'a [f64],
-        /// In ascending order; β is zero everywhere else.
-        support: &'a [usize],
-        /// One number for each sample of the support.
-        out: &'a mut [f64],
-    },
-    /// U_m on all samples, by the change of β.
-    Change {
-        /// Samples and by how much their β changed.
-        change: Vec<(usize, f64)>,
-        /// U_m as it was; one number for each sample.
-        out: &'a mut [f64],
-    },
+    Support(OnSupport<'a>),
+    Change(ByChange<'a>),
+}
+
+/// U_m on the support of β, anew.
+#[derive(Debug)]
+pub(crate) struct OnSupport<'a> {
+    /// β, one number per sample.
+    pub(crate) beta: &'a [f64],
+    /// In ascending order; β is zero everywhere else.
+    pub(crate) support: &'a [usize],
+    /// For one kernel after the other, a number for each sample of the support.
+    pub(crate) out: &'a mut [f64],
+}
+
+/// U_m on all samples, by the change of β.
+#[derive(Debug)]
+pub(crate) struct ByChange<'a> {
+    /// Samples, and by how much their β changed.
+    pub(crate) change: Vec<(usize, f64)>,
+    /// U_m as it was; for one kernel after the other, a number for each sample.
+    pub(crate) out: &'a mut [f64],
 }
 
 /// β of one task on the samples that matrices are read for.
@@ -43,10 +49,10 @@ struct Factor {
 
 impl Factor {
     /// On these samples, in ascending order, the support among them.
-    fn new(beta: &[f64], support: &[usize], samples: &[usize]) -> Self {
+    fn new(task: &OnSupport<'_>, samples: &[usize]) -> Self {
         let mut is_wanted = vec![false; samples.len()];
-        let mut places = Vec::with_capacity(support.len());
-        let mut wanted = support.iter().peekable();
+        let mut places = Vec::with_capacity(task.support.len());
+        let mut wanted = task.support.iter().peekable();
         for (place, i) in samples.iter().enumerate() {
             if wanted.next_if_eq(&i).is_some() {
                 is_wanted[place] = true;
@@ -54,7 +60,7 @@ impl Factor {
             }
         }
         Self {
-            beta: samples.iter().map(|&i| beta[i]).collect(),
+            beta: samples.iter().map(|&i| task.beta[i]).collect(),
             is_wanted,
             places,
         }
@@ -187,7 +193,7 @@ fn add_single(sums: &mut Sums<'_>, matrix: &[f32], n: usize, used: &[usize]) {
 }
 
 /// Takes in the entries of an n × n matrix that are used, picked out of their rows.
-fn add_entries<T: Copy + Into<f64>>(sums: &mut Sums<'_>, matrix: &[T], n: usize, used: &[usize]) {
+fn add_picked<T: Copy + Into<f64>>(sums: &mut Sums<'_>, matrix: &[T], n: usize, used: &[usize]) {
     let mut row = Vec::with_capacity(used.len());
     for (at, &i) in used.iter().enumerate() {
         let values = &matrix[i * n..(i + 1) * n];
@@ -200,28 +206,30 @@ fn add_entries<T: Copy + Into<f64>>(sums: &mut Sums<'_>, matrix: &[T], n: usize,
 impl TaskGrams<'_> {
     /// U_m of all these tasks for every kernel. Threads share the work; who does what makes no difference.
     pub(crate) fn images(&self, tasks: Vec<Image<'_>>) {
-        let mut supports = Vec::new();
-        let mut changes = Vec::new();
+        let (mut supports, mut changes) = (Vec::new(), Vec::new());
         for task in tasks {
             match task {
-                Image::Support { beta, support, out } => supports.push((beta, support, out)),
-                Image::Change { change, out } => changes.push((change, out)),
+                Image::Support(task) => supports.push(task),
+                Image::Change(task) => changes.push(task),
             }
         }
-        self.add_changes(&mut changes);
-        self.images_on_supports(&mut supports);
+        self.add_changes(changes);
+        self.images_on_supports(supports);
     }
 
-    fn add_changes(&self, tasks: &mut [(Vec<(usize, f64)>, &mut [f64])]) {
-        let count = self.count();
-        let mut jobs: Vec<Vec<(&[(usize, f64)], &mut [f64])>> = std::iter::repeat_with(Vec::new)
-            .take(self.grams.kernels())
+    fn add_changes(&self, mut tasks: Vec<ByChange<'_>>) {
+        // Kernel by kernel: one task after the other finds rows in the cache.
+        let mut outs: Vec<_> = tasks
+            .iter_mut()
+            .map(|task| (&task.change, task.out.chunks_exact_mut(self.count())))
             .collect();
-        for (change, out) in tasks {
-            for (job, out) in jobs.iter_mut().zip(out.chunks_exact_mut(count)) {
-                job.push((change.as_slice(), out));
-            }
-        }
+        let jobs: Vec<Vec<_>> = (0..self.grams.kernels())
+            .map(|_| {
+                let outs = outs.iter_mut();
+                outs.filter_map(|(change, outs)| Some((*change, outs.next()?)))
+                    .collect()
+            })
+            .collect();
         jobs.into_par_iter().enumerate().for_each(|(kernel, job)| {
             for (change, out) in job {
                 self.add_rows(kernel, change, out);
@@ -229,14 +237,14 @@ impl TaskGrams<'_> {
         });
     }
 
-    fn images_on_supports(&self, tasks: &mut [(&[f64], &[usize], &mut [f64])]) {
+    fn images_on_supports(&self, mut tasks: Vec<OnSupport<'_>>) {
         if tasks.is_empty() {
             return;
         }
         let count = self.count();
         let mut is_used = vec![false; count];
-        for (_, support, _) in tasks.iter() {
-            for &i in *support {
+        for task in &tasks {
+            for &i in task.support {
                 is_used[i] = true;
             }
         }
@@ -245,9 +253,7 @@ impl TaskGrams<'_> {
         let positions: Vec<usize> = used.iter().map(|&i| self.position(i)).collect();
         let factors = |samples: &[usize]| -> Vec<Factor> {
             let tasks = tasks.iter();
-            tasks
-                .map(|(beta, support, _)| Factor::new(beta, support, samples))
-                .collect()
+            tasks.map(|task| Factor::new(task, samples)).collect()
         };
         // Rows that lie there as the task sees them are read as they are: faster than picking what is used.
         let lies_there =
@@ -267,7 +273,7 @@ impl TaskGrams<'_> {
 
         let mut outs: Vec<_> = tasks
             .iter_mut()
-            .map(|(_, support, out)| out.chunks_exact_mut(support.len().max(1)))
+            .map(|task| task.out.chunks_exact_mut(task.support.len().max(1)))
             .collect();
         let mut jobs: Vec<Job<'_>> = matrices
             .iter()
@@ -309,16 +315,13 @@ impl TaskGrams<'_> {
             for Job { matrix, outs } in &mut group {
                 let lies_there = lies_there(matrix);
                 let mut sums = Sums::new(if lies_there { &of_all } else { &of_used });
-                match (matrix.values(0, n * n), lies_there) {
+                let values = matrix.values(0, n * n);
+                match (&values, lies_there) {
                     (Values::Double(values), true) => add_rows(&mut sums, values, n, &used),
                     (Values::Single(values), true) => add_single(&mut sums, values, n, &used),
-                    (Values::Double(values), false) => {
-                        add_entries(&mut sums, values, n, &positions)
-                    }
-                    (Values::Single(values), false) => {
-                        add_entries(&mut sums, values, n, &positions)
-                    }
-                    (Values::Made(values), _) => add_entries(&mut sums, &values, n, &positions),
+                    (Values::Double(values), _) => add_picked(&mut sums, values, n, &positions),
+                    (Values::Single(values), _) => add_picked(&mut sums, values, n, &positions),
+                    (Values::Made(values), _) => add_picked(&mut sums, values, n, &positions),
                 }
                 sums.write(outs);
             }
@@ -402,7 +405,9 @@ mod tests {
                     let images: Vec<Image<'_>> = asked
                         .iter()
                         .zip(&mut outs)
-                        .map(|((beta, support), out)| Image::Support { beta, support, out })
+                        .map(|((beta, support), out)| {
+                            Image::Support(OnSupport { beta, support, out })
+                        })
                         .collect();
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                     pool.unwrap().install(|| task.images(images));
@@ -420,6 +425,16 @@ mod tests {
                             assert!((whole[i] - value).abs() < 1e-12, "{storage:?} {single}");
                         }
                     }
+                    let mut out = vec![0.25; count * grams.kernels()];
+                    let mut wanted = out.clone();
+                    for (kernel, wanted) in wanted.chunks_exact_mut(count).enumerate() {
+                        task.add_rows(kernel, &rows, wanted);
+                    }
+                    task.images(vec![Image::Change(ByChange {
+                        change: rows,
+                        out: &mut out,
+                    })]);
+                    assert_eq!(out, wanted);
                 }
             }
         }

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 pub use build::{Definiteness, Storage};
 pub(crate) use build::{Size, build};
 pub(crate) use cross::{CrossKernels, CrossPiece};
-pub(crate) use images::Image;
+pub(crate) use images::{ByChange, Image, OnSupport};
 use matrix::{Matrix, Values};
 pub(crate) use rows::CombinedRows;
 
