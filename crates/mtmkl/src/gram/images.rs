@@ -181,8 +181,10 @@ fn add_rows(sums: &mut Sums<'_>, matrix: &[f64], n: usize, used: &[usize]) {
 
 /// The same in single precision.
 fn add_single(sums: &mut Sums<'_>, matrix: &[f32], n: usize, used: &[usize]) {
-    let mut wide = vec![0.0; BLOCK * n];
-    for at in used.chunks(BLOCK) {
+    // In double precision they take more room than the cache has for a whole block.
+    const SOME: usize = BLOCK / 4;
+    let mut wide = vec![0.0; SOME * n];
+    for at in used.chunks(SOME) {
         for (out, &i) in wide.chunks_exact_mut(n).zip(at) {
             vector::widen(&matrix[i * n..=i * n + i], &mut out[..=i]);
         }
