@@ -10,39 +10,68 @@ mod exp;
 
 use std::sync::OnceLock;
 
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
-pub(crate) use exp::{exp, map_exp};
+pub(crate) use exp::{exp, map_exp, map_exp_from};
 
 fn arch() -> Arch {
     static ARCH: OnceLock<Arch> = OnceLock::new();
     *ARCH.get_or_init(Arch::new)
 }
 
+/// A loop that the compiler is to vectorise.
+///
+/// As a bare closure it would go through a function of the standard library that is not always inlined, and what is not inlined is compiled
+/// for the narrowest instructions there are.
+struct Wide<F>(F);
+
+impl<R, F: FnMut() -> R> NullaryFnOnce for Wide<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(mut self) -> R {
+        (self.0)()
+    }
+}
+
 /// Σ_i a_i b_i in interleaved sums.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     if a.len() < 16 {
-        return dot_loop(a, b);
+        return a.iter().zip(b).map(|(x, y)| x * y).sum();
     }
-    arch().dispatch(
-        #[inline(always)]
-        || dot_loop(a, b),
-    )
+    arch().dispatch(Dot { a, b })
 }
 
-#[inline(always)]
-fn dot_loop(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 16;
-    let mut sums = [0.0; LANES];
-    let (chunks_a, rest_a) = a.as_chunks::<LANES>();
-    let (chunks_b, rest_b) = b.as_chunks::<LANES>();
-    for (x, y) in chunks_a.iter().zip(chunks_b) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane] * y[lane];
+struct Dot<'a> {
+    a: &'a [f64],
+    b: &'a [f64],
+}
+
+/// Sums side by side: an addition waits for the last one to its sum.
+const SUMS: usize = 4;
+
+impl WithSimd for Dot<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        let (a, a_rest) = S::as_simd_f64s(self.a);
+        let (b, b_rest) = S::as_simd_f64s(self.b);
+        let mut sums = [simd.splat_f64s(0.0); SUMS];
+        let (a_chunks, a_more) = a.as_chunks::<SUMS>();
+        let (b_chunks, b_more) = b.as_chunks::<SUMS>();
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            for k in 0..SUMS {
+                sums[k] = simd.mul_add_e_f64s(a[k], b[k], sums[k]);
+            }
         }
+        for (a, b) in a_more.iter().zip(b_more) {
+            sums[0] = simd.mul_add_e_f64s(*a, *b, sums[0]);
+        }
+        let rest: f64 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
+        let [p, q, r, s] = sums;
+        simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(p, q), simd.add_f64s(r, s))) + rest
     }
-    let rest: f64 = rest_a.iter().zip(rest_b).map(|(x, y)| x * y).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 /// y ← y + a x.
@@ -53,46 +82,75 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
         }
         return;
     }
-    arch().dispatch(
+    arch().dispatch(Wide(
         #[inline(always)]
         || {
             for (out, value) in y.iter_mut().zip(x) {
                 *out += a * value;
             }
         },
-    );
+    ));
 }
 
-/// y ← y + a x and Σ_i x_i b_i, reading x once.
-pub(crate) fn dot_and_add(x: &[f64], b: &[f64], a: f64, y: &mut [f64]) -> f64 {
-    arch().dispatch(
-        #[inline(always)]
-        || {
-            let mut sums = [0.0; LANES];
-            let (x_chunks, x_rest) = x.as_chunks::<LANES>();
-            let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-            let (y_chunks, y_rest) = y.as_chunks_mut::<LANES>();
-            for ((x, b), y) in x_chunks.iter().zip(b_chunks).zip(y_chunks) {
-                for lane in 0..LANES {
-                    sums[lane] += x[lane] * b[lane];
-                    y[lane] += a * x[lane];
-                }
+/// y ← y + Σ_k a_k x_k, and Σ_i x_ki b_i for each k, reading each x once.
+pub(crate) fn fold_rows<const ROWS: usize>(
+    x: [&[f64]; ROWS],
+    b: &[f64],
+    a: [f64; ROWS],
+    y: &mut [f64],
+) -> [f64; ROWS] {
+    arch().dispatch(Fold { x, b, a, y })
+}
+
+struct Fold<'a, const ROWS: usize> {
+    x: [&'a [f64]; ROWS],
+    b: &'a [f64],
+    a: [f64; ROWS],
+    y: &'a mut [f64],
+}
+
+impl<const ROWS: usize> WithSimd for Fold<'_, ROWS> {
+    type Output = [f64; ROWS];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> [f64; ROWS] {
+        let (b, b_rest) = S::as_simd_f64s(self.b);
+        let (y, y_rest) = S::as_mut_simd_f64s(self.y);
+        let count = b.len().min(y.len());
+        let x = self.x.map(
+            #[inline(always)]
+            |x| &S::as_simd_f64s(x).0[..count],
+        );
+        let weights = self.a.map(
+            #[inline(always)]
+            |a| simd.splat_f64s(a),
+        );
+        let mut sums = [simd.splat_f64s(0.0); ROWS];
+        for at in 0..count {
+            let (b, mut out) = (b[at], y[at]);
+            for row in 0..ROWS {
+                let value = x[row][at];
+                sums[row] = simd.mul_add_e_f64s(value, b, sums[row]);
+                out = simd.mul_add_e_f64s(weights[row], value, out);
             }
-            let mut rest = 0.0;
-            for ((x, b), y) in x_rest.iter().zip(b_rest).zip(y_rest) {
-                rest += x * b;
-                *y += a * x;
+            y[at] = out;
+        }
+        let mut totals = [0.0; ROWS];
+        for row in 0..ROWS {
+            let rest = &self.x[row][self.x[row].len() - b_rest.len()..];
+            totals[row] = simd.reduce_sum_f64s(sums[row]);
+            for ((value, b), y) in rest.iter().zip(b_rest).zip(&mut *y_rest) {
+                totals[row] += value * b;
+                *y += self.a[row] * value;
             }
-            // By halves: rows are short, and one sum after the other would take longer than the row.
-            let [p, q, r, s, t, u, v, w] = sums;
-            ((p + t) + (r + v)) + ((q + u) + (s + w)) + rest
-        },
-    )
+        }
+        totals
+    }
 }
 
 /// y ← y + Σ_k a_k x_k, four rows at a time: y is read and written once for four rows of x.
 pub(crate) fn add_rows<T: Copy + Into<f64>>(rows: &[(f64, &[T])], y: &mut [f64]) {
-    arch().dispatch(
+    arch().dispatch(Wide(
         #[inline(always)]
         || {
             let (fours, rest) = rows.as_chunks::<4>();
@@ -107,43 +165,55 @@ pub(crate) fn add_rows<T: Copy + Into<f64>>(rows: &[(f64, &[T])], y: &mut [f64])
                 }
             }
         },
-    );
+    ));
+}
+
+/// The same numbers in double precision.
+pub(crate) fn widen(single: &[f32], double: &mut [f64]) {
+    arch().dispatch(Wide(
+        #[inline(always)]
+        || {
+            for (out, &value) in double.iter_mut().zip(single) {
+                *out = value.into();
+            }
+        },
+    ));
 }
 
 /// y ← y + step · (a − b).
 pub(crate) fn add_difference(step: f64, a: &[f64], b: &[f64], y: &mut [f64]) {
-    arch().dispatch(
+    arch().dispatch(Wide(
         #[inline(always)]
         || {
             for ((out, a), b) in y.iter_mut().zip(a).zip(b) {
                 *out += step * (a - b);
             }
         },
-    );
+    ));
 }
 
 /// Whether all values are finite.
 pub(crate) fn all_finite(values: &[f64]) -> bool {
-    arch().dispatch(
+    arch().dispatch(Wide(
         #[inline(always)]
         || {
             values
                 .iter()
                 .fold(true, |all, value| all & value.is_finite())
         },
-    )
+    ))
 }
 
 /// v_j ← max(own + squares_j − 2 v_j, 0): squared distances from inner products.
 pub(crate) fn squared_distances(own: f64, squares: &[f64], values: &mut [f64]) {
-    arch().dispatch(
+    arch().dispatch(Wide(
         #[inline(always)]
         || {
             for (value, other) in values.iter_mut().zip(squares) {
                 *value = (own + other - 2.0 * *value).max(0.0);
             }
         },
-    );
+    ));
 }
 
 /// out_j ← Σ_k term(x_k, z_jk) for the first rows of Z, given column by column; summed in the order of k.
@@ -155,7 +225,7 @@ pub(crate) fn sum_terms(
 ) {
     const WIDE: usize = 32;
     let count = columns.len() / x.len();
-    arch().dispatch(
+    arch().dispatch(Wide(
         #[inline(always)]
         || {
             for (number, chunk) in out.chunks_mut(WIDE).enumerate() {
@@ -169,41 +239,89 @@ pub(crate) fn sum_terms(
                 chunk.copy_from_slice(&sums[..chunk.len()]);
             }
         },
-    );
+    ));
 }
-
-const LANES: usize = 8;
 
 /// The position and value of max (a − b + c), and of none where all are −∞.
 pub(crate) fn largest(a: &[f64], b: &[f64], c: &[f64]) -> Option<(usize, f64)> {
-    arch().dispatch(
-        #[inline(always)]
-        || {
-            let mut best = [f64::NEG_INFINITY; LANES];
-            let mut position = [0.0; LANES];
-            let mut at = 0.0;
-            let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-            let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-            let (c_chunks, c_rest) = c.as_chunks::<LANES>();
-            for ((a, b), c) in a_chunks.iter().zip(b_chunks).zip(c_chunks) {
-                for lane in 0..LANES {
-                    let value = a[lane] - b[lane] + c[lane];
-                    let better = value > best[lane];
-                    best[lane] = if better { value } else { best[lane] };
-                    position[lane] = if better { at } else { position[lane] };
-                }
-                at += LANES as f64;
+    arch().dispatch(Largest { a, b, c })
+}
+
+struct Largest<'a> {
+    a: &'a [f64],
+    b: &'a [f64],
+    c: &'a [f64],
+}
+
+impl WithSimd for Largest<'_> {
+    type Output = Option<(usize, f64)>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        let (a, a_rest) = S::as_simd_f64s(self.a);
+        let (b, b_rest) = S::as_simd_f64s(self.b);
+        let (c, c_rest) = S::as_simd_f64s(self.c);
+        let mut best = Best::new(simd, f64::NEG_INFINITY);
+        for ((&a, &b), &c) in a.iter().zip(b).zip(c) {
+            best.offer(simd, simd.add_f64s(simd.sub_f64s(a, b), c));
+        }
+        let mut found = best.found();
+        let whole = self.a.len() - a_rest.len();
+        for (offset, ((a, b), c)) in a_rest.iter().zip(b_rest).zip(c_rest).enumerate() {
+            let value = a - b + c;
+            if found.is_none_or(|(_, best)| value > best) && value > f64::NEG_INFINITY {
+                found = Some((whole + offset, value));
             }
-            let mut found = reduce(&best, &position);
-            for (offset, ((a, b), c)) in a_rest.iter().zip(b_rest).zip(c_rest).enumerate() {
-                let value = a - b + c;
-                if found.is_none_or(|(_, best)| value > best) && value > f64::NEG_INFINITY {
-                    found = Some((a_chunks.len() * LANES + offset, value));
-                }
+        }
+        found
+    }
+}
+
+/// The largest of many values, lane by lane, and where it stands.
+#[derive(Clone, Copy)]
+struct Best<S: Simd> {
+    value: S::f64s,
+    /// The number of its vector. Counted in floats, exactly.
+    number: S::f64s,
+    next: f64,
+    least: f64,
+}
+
+impl<S: Simd> Best<S> {
+    /// Of those above `least`.
+    #[inline(always)]
+    fn new(simd: S, least: f64) -> Self {
+        Self {
+            value: simd.splat_f64s(least),
+            number: simd.splat_f64s(0.0),
+            next: 0.0,
+            least,
+        }
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, simd: S, value: S::f64s) {
+        let better = simd.greater_than_f64s(value, self.value);
+        let number = simd.splat_f64s(self.next);
+        self.value = simd.select_f64s(better, value, self.value);
+        self.number = simd.select_f64s(better, number, self.number);
+        self.next += 1.0;
+    }
+
+    #[inline(always)]
+    fn found(&self) -> Option<(usize, f64)> {
+        let values: &[f64] = bytemuck::cast_slice(std::slice::from_ref(&self.value));
+        let numbers: &[f64] = bytemuck::cast_slice(std::slice::from_ref(&self.number));
+        let mut lane = 0;
+        for other in 1..values.len() {
+            if values[other] > values[lane] {
+                lane = other;
             }
-            found
-        },
-    )
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let number = numbers[lane] as usize;
+        (values[lane] > self.least).then_some((number * values.len() + lane, values[lane]))
+    }
 }
 
 /// What the second variable of a pair promises, see [`best_partner`].
@@ -217,78 +335,66 @@ pub(crate) struct Partner {
 }
 
 /// Slopes a − b (+∞ by c where a variable cannot shrink); gain = (highest − slope)² / max(own + d − 2k, least).
-pub(crate) fn best_partner(
-    [a, b, c, d, k]: [&[f64]; 5],
+pub(crate) fn best_partner(slices: [&[f64]; 5], highest: f64, own: f64, least: f64) -> Partner {
+    arch().dispatch(Search {
+        slices,
+        highest,
+        own,
+        least,
+    })
+}
+
+struct Search<'a> {
+    slices: [&'a [f64]; 5],
     highest: f64,
     own: f64,
     least: f64,
-) -> Partner {
-    arch().dispatch(
-        #[inline(always)]
-        || {
-            let mut best = [0.0; LANES];
-            let mut position = [0.0; LANES];
-            let mut low = [f64::INFINITY; LANES];
-            let mut at = 0.0;
-            let chunks = a.len() / LANES;
-            let whole = chunks * LANES;
-            for chunk in 0..chunks {
-                let range = chunk * LANES..(chunk + 1) * LANES;
-                let (a, b, c) = (&a[range.clone()], &b[range.clone()], &c[range.clone()]);
-                let (d, k) = (&d[range.clone()], &k[range]);
-                for lane in 0..LANES {
-                    let slope = a[lane] - b[lane] + c[lane];
-                    low[lane] = if slope < low[lane] { slope } else { low[lane] };
-                    let gain = gain_of(highest - slope, own + d[lane] - 2.0 * k[lane], least);
-                    let better = gain > best[lane];
-                    best[lane] = if better { gain } else { best[lane] };
-                    position[lane] = if better { at } else { position[lane] };
-                }
-                at += LANES as f64;
-            }
-            let mut lowest = low.iter().copied().fold(f64::INFINITY, f64::min);
-            let mut found = reduce(&best, &position).filter(|(_, gain)| *gain > 0.0);
-            for i in whole..a.len() {
-                let slope = a[i] - b[i] + c[i];
-                lowest = lowest.min(slope);
-                let gain = gain_of(highest - slope, own + d[i] - 2.0 * k[i], least);
-                if gain > found.map_or(0.0, |(_, best)| best) {
-                    found = Some((i, gain));
-                }
-            }
-            Partner {
-                position: found.map(|(position, _)| position),
-                gain: found.map_or(0.0, |(_, gain)| gain),
-                lowest,
-            }
-        },
-    )
 }
 
-/// difference² / curvature, 0 where there is nothing to gain.
-#[inline(always)]
-fn gain_of(difference: f64, curvature: f64, least: f64) -> f64 {
-    let curvature = if curvature > least { curvature } else { least };
-    if difference > 0.0 {
-        difference * difference / curvature
-    } else {
-        0.0
-    }
-}
+impl WithSimd for Search<'_> {
+    type Output = Partner;
 
-/// The best lane; positions are those of the lanes' chunks.
-#[inline(always)]
-fn reduce(best: &[f64; LANES], position: &[f64; LANES]) -> Option<(usize, f64)> {
-    let mut lane = 0;
-    for other in 1..LANES {
-        if best[other] > best[lane] {
-            lane = other;
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Partner {
+        let [a, b, c, d, k] = self.slices.map(
+            #[inline(always)]
+            |slice| S::as_simd_f64s(slice).0,
+        );
+        let (highest, own) = (simd.splat_f64s(self.highest), simd.splat_f64s(self.own));
+        let (least, zero) = (simd.splat_f64s(self.least), simd.splat_f64s(0.0));
+        let minus_two = simd.splat_f64s(-2.0);
+        let mut low = simd.splat_f64s(f64::INFINITY);
+        let mut best = Best::new(simd, 0.0);
+        for ((((&a, &b), &c), &d), &k) in a.iter().zip(b).zip(c).zip(d).zip(k) {
+            let slope = simd.add_f64s(simd.sub_f64s(a, b), c);
+            low = simd.min_f64s(low, slope);
+            // Nothing to gain where this is not above zero.
+            let difference = simd.max_f64s(simd.sub_f64s(highest, slope), zero);
+            let curvature = simd.mul_add_e_f64s(minus_two, k, simd.add_f64s(own, d));
+            let curvature = simd.max_f64s(curvature, least);
+            let gain = simd.div_f64s(simd.mul_f64s(difference, difference), curvature);
+            best.offer(simd, gain);
+        }
+        let mut lowest = simd.reduce_min_f64s(low);
+        let mut found = best.found();
+        let [a, b, c, d, k] = self.slices;
+        let lanes = size_of::<S::f64s>() / size_of::<f64>();
+        for i in a.len() / lanes * lanes..a.len() {
+            let slope = a[i] - b[i] + c[i];
+            lowest = lowest.min(slope);
+            let difference = (self.highest - slope).max(0.0);
+            let curvature = (self.own + d[i] - 2.0 * k[i]).max(self.least);
+            let gain = difference * difference / curvature;
+            if gain > found.map_or(0.0, |(_, best)| best) {
+                found = Some((i, gain));
+            }
+        }
+        Partner {
+            position: found.map(|(position, _)| position),
+            gain: found.map_or(0.0, |(_, gain)| gain),
+            lowest,
         }
     }
-    // Positions were counted in floats, exactly.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let start = position[lane] as usize;
-    (best[lane] > f64::NEG_INFINITY).then_some((start + lane, best[lane]))
 }
 
 #[cfg(test)]
@@ -320,11 +426,17 @@ mod tests {
                 axpy(*weight, row, &mut twice);
             }
             assert!(once.iter().zip(&twice).all(|(x, y)| (x - y).abs() < 1e-13));
-            let (mut added, mut expected) = (c.clone(), c.clone());
+            let (mut added, mut expected) = (d.clone(), d.clone());
             axpy(0.7, &a, &mut expected);
-            let sum = dot_and_add(&a, &b, 0.7, &mut added);
-            assert!((sum - plain).abs() < 1e-12);
-            assert_eq!(added, expected);
+            axpy(-0.2, &c, &mut expected);
+            let sums = fold_rows([&a, &c], &b, [0.7, -0.2], &mut added);
+            assert!((sums[0] - plain).abs() < 1e-12 && (sums[1] - dot(&b, &c)).abs() < 1e-12);
+            assert!(
+                added
+                    .iter()
+                    .zip(&expected)
+                    .all(|(x, y)| (x - y).abs() < 1e-13)
+            );
             add_difference(0.3, &a, &b, &mut once);
             assert!((0..n).all(|i| (once[i] - twice[i] - 0.3 * (a[i] - b[i])).abs() < 1e-13));
         }

@@ -32,6 +32,8 @@ const MARGIN: f64 = 1e-10;
 const ROUNDS: usize = 6;
 /// Where more than one in this many variables changed sides, a new factorisation is the cheaper way.
 const CHANGED: usize = 12;
+/// Variables that are held by one triangular solve.
+const CONDITIONS: usize = 32;
 /// Added to the diagonal, relative to it.
 const JITTER: f64 = 1e-12;
 
@@ -132,7 +134,10 @@ impl FreeSet {
         let n = rows.count();
         let samples: Vec<usize> = variables.iter().map(|v| v % n).collect();
         Self::of_columns(variables, n, |j, column| {
-            rows.later_entries(&samples[j..], column);
+            let row = rows.row(samples[j]);
+            for (value, &i) in column.iter_mut().zip(&samples[j..]) {
+                *value = row[i];
+            }
         })
     }
 
@@ -152,6 +157,21 @@ impl FreeSet {
             variables,
         };
         set.add_conditions(ones, 1).then_some(set)
+    }
+
+    /// The variables, those that are held among them.
+    pub(super) fn variables(&self) -> &[usize] {
+        &self.variables
+    }
+
+    /// The variables that are not held.
+    pub(super) fn moving(&self) -> Vec<usize> {
+        let mut is_held = vec![false; self.variables.len()];
+        for &position in &self.held {
+            is_held[position] = true;
+        }
+        let pairs = self.variables.iter().zip(is_held);
+        pairs.filter(|(_, held)| !held).map(|(&v, _)| v).collect()
     }
 
     /// Beyond this many conditions, a new factorisation is the cheaper way.
@@ -270,26 +290,28 @@ impl FreeSet {
         self.basis.pop();
     }
 
-    /// Holds these positions from now on; false where nothing would be left to move.
+    /// Holds these positions, in ascending order, from now on; false where nothing would be left to move.
     fn hold(&mut self, positions: &[usize]) -> bool {
-        let count = positions.len();
-        let mut units = vec![0.0; self.variables.len() * count];
-        for (column, &position) in positions.iter().enumerate() {
-            units[position * count + column] = 1.0;
-        }
         self.held.extend_from_slice(positions);
-        self.add_conditions(units, count)
+        positions.chunks(CONDITIONS).all(|some| {
+            // L⁻¹e is zero before the place of the one.
+            let (first, count) = (some[0], some.len());
+            let mut units = vec![0.0; (self.variables.len() - first) * count];
+            for (column, position) in some.iter().enumerate() {
+                units[(position - first) * count + column] = 1.0;
+            }
+            self.add_conditions(units, count)
+        })
     }
 
-    /// Further columns of A (row by row), by Gram and Schmidt, twice for orthogonality in rounding too.
+    /// Further columns of A, row by row without the rows before the first that is not zero. By Gram and Schmidt, twice for orthogonality
+    /// in rounding too.
     fn add_conditions(&mut self, mut conditions: Vec<f64>, count: usize) -> bool {
-        self.factor.solve_lower(&mut conditions, count);
+        self.factor.solve_lower_tail(&mut conditions, count);
+        let zeros = self.variables.len() - conditions.len() / count;
         for column in 0..count {
-            let mut direction: Vec<f64> = conditions[column..]
-                .iter()
-                .step_by(count)
-                .copied()
-                .collect();
+            let mut direction = vec![0.0; zeros];
+            direction.extend(conditions[column..].iter().step_by(count));
             let length = dot(&direction, &direction).sqrt();
             let mut entries = vec![0.0; self.basis.len() + 1];
             for _ in 0..2 {
@@ -316,7 +338,7 @@ impl FreeSet {
     }
 
     /// V ← (I − QQ')L⁻¹V, so that V'V = u'Pu with P the leading block of [[K_FF, A], [A', 0]]⁻¹; V is |F| × columns.
-    fn project(&self, block: &mut [f64], columns: usize) {
+    pub(super) fn project(&self, block: &mut [f64], columns: usize) {
         self.factor.solve_lower(block, columns);
         for direction in &self.basis {
             let mut along = vec![0.0; columns];
@@ -327,16 +349,6 @@ impl FreeSet {
                 linalg::axpy(-weight, &along, row);
             }
         }
-    }
-
-    /// √(u'Pu) for the rows u_v that `image` writes for each variable, as a factor with `columns` columns.
-    pub(super) fn curvature(&self, columns: usize, image: impl Fn(usize, &mut [f64])) -> Vec<f64> {
-        let mut block = vec![0.0; self.variables.len() * columns];
-        for (&v, row) in self.variables.iter().zip(block.chunks_exact_mut(columns)) {
-            image(v, row);
-        }
-        self.project(&mut block, columns);
-        block
     }
 
     /// The maximiser of g'd − ½d'K_FF d under A'd = v.
@@ -515,13 +527,12 @@ mod tests {
                 assert!((x - y).abs() < 1e-8 * (1.0 + y.abs()), "{x} {y}");
             }
             // V'V, for two columns.
-            let image = |v: usize, row: &mut [f64]| {
-                row[0] = slopes[v];
-                row[1] = 1.0 + slopes[v] * slopes[v];
-            };
             let gram = |set: &FreeSet| {
+                let images = set.variables().iter().map(|&v| slopes[v]);
+                let mut block: Vec<f64> = images.flat_map(|x| [x, 1.0 + x * x]).collect();
+                set.project(&mut block, 2);
                 let mut gram = vec![0.0; 4];
-                linalg::add_gram(&set.curvature(2, image), 2, &mut gram);
+                linalg::add_gram(&block, 2, &mut gram);
                 gram
             };
             for (x, y) in gram(&set).iter().zip(gram(&anew)) {

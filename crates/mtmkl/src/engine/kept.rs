@@ -46,8 +46,7 @@ impl Kept {
     /// Brought up to these free variables, where that is worth while.
     pub(super) fn follow(mut self, free: &[usize], here: Here<'_>) -> Option<Self> {
         let weights: Vec<(usize, f64)> = self.theta.iter().copied().enumerate().collect();
-        // Rows that are made together are there already.
-        let known = here.rows.are_together() && self.is_of(here.theta);
+        let known = self.is_of(here.theta);
         self.set
             .follow(free, |i, columns, out| {
                 if known {
@@ -65,33 +64,33 @@ impl Kept {
     /// Whether steps with this K_FF, each of which leaves this share of the gap, reach `wanted` of it for less than a new
     /// factorisation takes.
     pub(super) fn serves(&self, free: &[usize], here: Here<'_>, share: f64, wanted: f64) -> bool {
-        let (step, factorisation) = costs(free, here);
         let steps = if share < 1.0 {
             (wanted.ln() / share.ln()).max(1.0)
         } else {
             f64::INFINITY
         };
         // The new factorisation takes a step too.
-        self.is_of(here.theta) || (steps - 1.0) * step <= factorisation
+        self.is_of(here.theta) || (steps - 1.0) * step_cost(free, here) <= factorisation_cost(free)
     }
 
     /// Whether the curvature may come from this K_FF: near enough, and the right one would cost more than the pass that the right
     /// curvature may save.
     pub(super) fn bends_alike(&self, free: &[usize], here: Here<'_>) -> bool {
-        let (step, factorisation) = costs(free, here);
         let distance = self.distance(here.theta);
-        distance == 0.0 || distance <= NEAR && factorisation > 0.5 * step
+        // Rows of all kernels are read once and a half.
+        let rows = (free.len() * here.grams.count() * here.grams.grams.kernels()) as f64;
+        let pass = 0.6 * rows + step_cost(free, here);
+        distance == 0.0 || distance <= NEAR && factorisation_cost(free) > 0.5 * pass
     }
 }
 
-/// What a direct step with a factorisation at hand takes, and what the factorisation takes, in nanoseconds, about: reading rows of
-/// all kernels, triangular solves, |F|³/3 at thirty a nanosecond. Rows that are made together are made anyway.
-fn costs(free: &[usize], here: Here<'_>) -> (f64, f64) {
+/// What a direct step with a factorisation at hand takes in nanoseconds, about: reading rows of K, triangular solves.
+fn step_cost(free: &[usize], here: Here<'_>) -> f64 {
     let size = free.len() as f64;
-    let rows = if here.rows.are_together() {
-        0.0
-    } else {
-        0.6 * size * (here.grams.count() * here.grams.grams.kernels()) as f64
-    };
-    (rows + 6.0 * size * size, 0.5 * rows + 0.012 * size.powi(3))
+    0.4 * size * here.grams.count() as f64 + 2.0 * size * size
+}
+
+/// The same for a factorisation: |F|³/3 at thirty a nanosecond.
+fn factorisation_cost(free: &[usize]) -> f64 {
+    0.012 * (free.len() as f64).powi(3)
 }

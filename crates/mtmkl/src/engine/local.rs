@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::kept::Here;
-use super::task::{Effort, Fitted, State};
+use super::task::{Effort, Fitted, Inner, State, TaskEvaluation};
 use super::{Engine, Evaluation, LocalMaximum, Request};
 use crate::error::Result;
-use crate::gram::{CombinedRows, Grams, TaskGrams};
+use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape};
 use crate::machine::{Domain, Dual};
 
@@ -21,6 +21,59 @@ pub(crate) struct TaskData {
     pub(crate) view: Option<Arc<[usize]>>,
     /// (ḡ, Ω)
     pub(crate) dual: Dual,
+}
+
+impl TaskData {
+    /// The Gram matrices as the task sees them.
+    fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
+        TaskGrams {
+            grams: &grams[self.samples],
+            view: self.view.as_deref(),
+        }
+    }
+}
+
+/// Tasks with the same samples and the same θ.
+struct Job<'a> {
+    rows: CombinedRows<'a>,
+    members: Vec<(usize, &'a mut State)>,
+}
+
+/// Combined rows that are made for all jobs before the first begins take no more numbers than this.
+const MOST_ROWS: usize = 1 << 25;
+
+/// Makes the rows that tasks with the same samples will all begin with, each for one θ after the other: single kernels' rows are in the
+/// cache then.
+fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid) {
+    let is_alike = |one: &Job<'_>, other: &Job<'_>| {
+        let (one, other) = (&tasks[one.members[0].0], &tasks[other.members[0].0]);
+        one.samples == other.samples && one.view == other.view
+    };
+    for jobs in jobs.chunk_by(is_alike).filter(|jobs| jobs.len() > 1) {
+        let count = jobs[0].rows.count();
+        let mut users: Vec<Vec<&CombinedRows<'_>>> = vec![Vec::new(); count];
+        let mut rows = 0;
+        for Job { rows: own, members } in jobs.iter().filter(|job| !job.rows.are_together()) {
+            let mut is_used = vec![false; count];
+            for (number, state) in members {
+                for i in state.rows_to_begin_with(theta.row(*number)) {
+                    is_used[i] = true;
+                }
+            }
+            for i in (0..count).filter(|&i| is_used[i]) {
+                users[i].push(own);
+                rows += 1;
+            }
+        }
+        if rows * count > MOST_ROWS {
+            continue;
+        }
+        users.par_iter().enumerate().for_each(|(i, users)| {
+            for rows in users {
+                rows.row(i);
+            }
+        });
+    }
 }
 
 /// Evaluates J with the threads of one pool.
@@ -44,16 +97,11 @@ impl LocalEngine {
         shrinking: bool,
         pool: Arc<rayon::ThreadPool>,
     ) -> Self {
-        let kernels = grams.first().map_or(0, Grams::kernels);
         let states = tasks
             .iter()
             .map(|task| {
-                let samples = TaskGrams {
-                    grams: &grams[task.samples],
-                    view: task.view.as_deref(),
-                }
-                .count();
-                State::new(&task.dual, samples, kernels, None)
+                let samples = task.seen_in(&grams).count();
+                State::new(&task.dual, samples, None)
             })
             .collect();
         Self {
@@ -90,15 +138,15 @@ impl LocalEngine {
         self.states[task].start_at(dual, &variables);
     }
 
-    /// Tasks with the same samples and the same θ, together: they share combined rows.
-    fn groups(&self, theta: &Grid) -> Vec<Vec<usize>> {
+    /// Tasks with the same samples, together, as far as they are alike.
+    fn groups(&self, are_alike: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (number, task) in self.tasks.iter().enumerate() {
             let same = groups.iter_mut().find(|group| {
                 let first = &self.tasks[group[0]];
                 first.samples == task.samples
                     && first.view == task.view
-                    && theta.row(group[0]) == theta.row(number)
+                    && are_alike(group[0], number)
             });
             match same {
                 Some(group) => group.push(number),
@@ -108,44 +156,42 @@ impl LocalEngine {
         groups
     }
 
-    /// Runs `work` for each task with the combined rows of its θ, in parallel; results come back in task order. `uses_rows` says
-    /// whether it needs more of them than the diagonal.
+    /// Runs `work` for each task with the combined rows of its θ, in parallel; results come back in task order.
     fn for_each_task<R: Send>(
         &mut self,
         theta: &Grid,
-        uses_rows: bool,
         work: impl Fn(usize, &TaskData, &mut State, TaskGrams<'_>, &CombinedRows<'_>) -> Result<R>
         + Sync,
     ) -> Result<Vec<R>> {
-        let groups = self.groups(theta);
+        // Those with the same θ share combined rows.
+        let groups = self.groups(|one, other| theta.row(one) == theta.row(other));
         let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
-        let jobs: Vec<Vec<(usize, &mut State)>> = groups
+        let (grams, tasks) = (&self.grams, &self.tasks);
+        let jobs: Vec<Job<'_>> = groups
             .iter()
-            .map(|group| {
-                group
+            .map(|group| Job {
+                rows: CombinedRows::new(tasks[group[0]].seen_in(grams), theta.row(group[0])),
+                members: group
                     .iter()
                     .filter_map(|&task| slots[task].take().map(|state| (task, state)))
-                    .collect()
+                    .collect(),
             })
             .collect();
-        let (grams, tasks) = (&self.grams, &self.tasks);
         let results: Vec<Vec<(usize, Result<R>)>> = self.pool.install(|| {
+            make_rows_of_support(&jobs, tasks, theta);
             jobs.into_par_iter()
-                .map(|job| {
-                    let first = &tasks[job[0].0];
-                    let view = TaskGrams {
-                        grams: &grams[first.samples],
-                        view: first.view.as_deref(),
-                    };
-                    let rows = CombinedRows::new(view, theta.row(job[0].0));
-                    if uses_rows && job.len() > 1 {
+                .map(|Job { rows, members }| {
+                    if members.len() > 1 {
                         rows.make_together();
                     }
-                    job.into_par_iter()
-                        .map(|(number, state)| {
-                            (number, work(number, &tasks[number], state, view, &rows))
-                        })
-                        .collect()
+                    let run = |(number, state): (usize, &mut State)| {
+                        let task = &tasks[number];
+                        (
+                            number,
+                            work(number, task, state, task.seen_in(grams), &rows),
+                        )
+                    };
+                    members.into_par_iter().map(run).collect()
                 })
                 .collect()
         });
@@ -158,11 +204,25 @@ impl LocalEngine {
         ordered.into_iter().flatten().collect()
     }
 
-    /// The machines at θ, to be kept in a model.
-    pub(crate) fn fitted(&mut self, theta: &Grid) -> Result<Vec<Fitted>> {
-        self.for_each_task(theta, false, |number, task, state, _, rows| {
-            Ok(state.fitted(&task.dual, rows, theta.row(number)))
-        })
+    /// The machines as of the last evaluation, to be kept in a model.
+    pub(crate) fn fitted(&self) -> Vec<Fitted> {
+        self.states.iter().map(State::fitted).collect()
+    }
+
+    /// U_m = K_mβ for every task whose β changed: tasks with the same samples together, whatever their θ.
+    fn refresh(&mut self) {
+        let groups = self.groups(|_, _| true);
+        let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
+        for group in groups {
+            let grams = self.tasks[group[0]].seen_in(&self.grams);
+            let images: Vec<Image<'_>> = group
+                .iter()
+                .filter_map(|&task| slots[task].take()?.outdated(grams))
+                .collect();
+            if !images.is_empty() {
+                self.pool.install(|| grams.images(images));
+            }
+        }
     }
 
     fn effort<'a>(&self, request: &'a Request) -> Effort<'a> {
@@ -191,10 +251,21 @@ impl Engine for LocalEngine {
 
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
         let effort = self.effort(request);
-        let results = self.for_each_task(theta, true, |number, task, state, grams, rows| {
+        let inner = self.for_each_task(theta, |number, task, state, grams, rows| {
             let theta = theta.row(number);
-            state.evaluate(&task.dual, Here { grams, rows, theta }, &effort)
+            state.solve(&task.dual, Here { grams, rows, theta }, &effort)
         })?;
+        self.refresh();
+        let (grams, tasks) = (&self.grams, &self.tasks);
+        let report = |((number, inner), state): ((usize, Inner), &mut State)| {
+            let task = &tasks[number];
+            let view = task.seen_in(grams);
+            state.report(&task.dual, view, theta.row(number), inner, &effort)
+        };
+        let results: Vec<TaskEvaluation> = self.pool.install(|| {
+            let pairs = inner.into_par_iter().enumerate().zip(&mut self.states);
+            pairs.map(report).collect()
+        });
         let shape = self.shape();
         let mut evaluation = Evaluation {
             values: Vec::with_capacity(shape.tasks),
@@ -233,8 +304,7 @@ impl Engine for LocalEngine {
             curvature: false,
             ..self.effort(request)
         };
-        let kernels = self.shape().kernels;
-        self.for_each_task(theta, true, |number, task, state, grams, rows| {
+        self.for_each_task(theta, |number, task, state, grams, rows| {
             let weights = theta.row(number);
             let here = Here {
                 grams,
@@ -255,7 +325,7 @@ impl Engine for LocalEngine {
                     task.dual.linear.len(),
                     seed ^ (number as u64) << 20 ^ (start as u64) << 40,
                 );
-                let mut other = State::new(&task.dual, grams.count(), kernels, Some(&order));
+                let mut other = State::new(&task.dual, grams.count(), Some(&order));
                 let maximum = State::maximum(other.evaluate(&task.dual, here, &effort)?, weights);
                 let same = |known: &LocalMaximum| {
                     (known.value - maximum.value).abs() <= 1e-7 * maximum.value.abs()

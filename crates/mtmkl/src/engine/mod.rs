@@ -5,6 +5,7 @@
 
 mod coarse;
 mod free_set;
+mod images;
 mod kept;
 mod local;
 mod task;

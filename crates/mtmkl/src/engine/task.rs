@@ -1,10 +1,11 @@
 //! One task: its dual variables, kept from pass to pass, and what one evaluation does to them.
 
 use super::free_set;
+use super::images::Images;
 use super::kept::{Here, Kept};
 use super::{Curvature, LocalMaximum};
 use crate::error::{Error, Result};
-use crate::gram::{CombinedRows, TaskGrams};
+use crate::gram::{CombinedRows, Image, TaskGrams};
 use crate::grid::dot;
 use crate::linalg::{self, Cholesky};
 use crate::machine::{Domain, Dual};
@@ -20,20 +21,43 @@ pub struct Fitted {
     pub offset: f64,
 }
 
-/// The dual variables of one task and U_m = K_mβ for every kernel.
+/// The dual variables of one task, and what is known about them.
 ///
-/// Ω does not depend on θ, so β stays feasible from pass to pass; and with U kept, Kβ for a new θ is Σ_m θ_m U_m, no kernel row
-/// touched. U follows β by the change only.
+/// Ω does not depend on θ, so β stays feasible from pass to pass. Solving for β reads rows of K(θ), combined when first asked for; only
+/// what J looks like at the answer takes U_m = K_mβ for single kernels, and that on the support.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     /// One per variable (two per sample for ε-SVR).
     beta: Vec<f64>,
-    /// β per sample, as of the last update of `images`.
-    anchor: Vec<f64>,
-    /// U, M rows of n.
-    images: Vec<f64>,
+    /// Kβ and its θ, where known.
+    product: Option<(Vec<f64>, Vec<f64>)>,
+    /// b as of then.
+    offset: f64,
+    images: Images,
     /// K_FF, factored at the last θ or one nearby.
     kept: Option<Kept>,
+}
+
+/// What solving for β yields, before U is known.
+#[derive(Debug)]
+pub(super) struct Inner {
+    /// The part of ḡ without θ.
+    constant: f64,
+    form: Form,
+    steps: usize,
+    noise: f64,
+}
+
+/// What else there is to know, for each kind of Ω.
+#[derive(Debug)]
+enum Form {
+    Box {
+        linear: Vec<f64>,
+    },
+    Free {
+        gap: f64,
+        curvature: Option<Curvature>,
+    },
 }
 
 /// What one evaluation of one task yields.
@@ -70,12 +94,7 @@ const IDLE_ROUNDS: usize = 30;
 
 impl State {
     /// A feasible point that touches as few samples as possible, with an optional order in which to fill them.
-    pub(super) fn new(
-        dual: &Dual,
-        samples: usize,
-        kernels: usize,
-        order: Option<&[usize]>,
-    ) -> Self {
+    pub(super) fn new(dual: &Dual, samples: usize, order: Option<&[usize]>) -> Self {
         let mut beta = vec![0.0; dual.linear.len()];
         if let Domain::Box { lower, upper, sum } = &dual.domain {
             match order {
@@ -89,8 +108,9 @@ impl State {
         }
         Self {
             beta,
-            anchor: vec![0.0; samples],
-            images: vec![0.0; samples * kernels],
+            product: None,
+            offset: 0.0,
+            images: Images::new(samples),
             kept: None,
         }
     }
@@ -104,6 +124,7 @@ impl State {
             }
             fill(&mut self.beta, lower, upper, *sum, 0..lower.len());
         }
+        self.product = None;
         self.kept = None;
     }
 
@@ -122,7 +143,7 @@ impl State {
 
     /// β per sample: variables of the same sample added up.
     fn per_sample(&self) -> Vec<f64> {
-        let n = self.anchor.len();
+        let n = self.images.samples();
         let mut sums = self.beta[..n].to_vec();
         for copy in self.beta[n..].chunks_exact(n) {
             linalg::axpy(1.0, copy, &mut sums);
@@ -130,33 +151,43 @@ impl State {
         sums
     }
 
-    /// U_m ← K_mβ, by the change of β since the last time. Kernels are independent of each other, so threads may share the work.
-    fn refresh(&mut self, grams: TaskGrams<'_>) {
-        let now = self.per_sample();
-        let changes: Vec<(usize, f64)> = now
-            .iter()
-            .zip(&self.anchor)
-            .enumerate()
-            .filter(|(_, (new, old))| new != old)
-            .map(|(i, (new, old))| (i, new - old))
-            .collect();
-        if changes.is_empty() {
-            return;
-        }
-        grams.add_products(&changes, &mut self.images);
-        self.anchor = now;
+    /// What to ask of the Gram matrices to bring U up to date.
+    pub(super) fn outdated(&mut self, grams: TaskGrams<'_>) -> Option<Image<'_>> {
+        let beta = self.per_sample();
+        let moving = self
+            .kept
+            .as_ref()
+            .map_or_else(Vec::new, |kept| kept.set.moving());
+        let free: Vec<usize> = moving.into_iter().map(|v| v % beta.len()).collect();
+        self.images.outdated(beta, &free, grams)
     }
 
-    /// Kβ = Σ_m θ_m U_m.
-    fn product(&self, theta: &[f64]) -> Vec<f64> {
-        let n = self.anchor.len();
-        let mut product = vec![0.0; n];
-        for (weight, image) in theta.iter().zip(self.images.chunks_exact(n)) {
-            if *weight != 0.0 {
-                linalg::axpy(*weight, image, &mut product);
+    /// U for this task alone.
+    fn refresh(&mut self, grams: TaskGrams<'_>) {
+        let images = self.outdated(grams).into_iter().collect();
+        grams.images(images);
+    }
+
+    /// The samples whose rows of K(θ) Kβ is made of, where it is not known.
+    pub(super) fn rows_to_begin_with(&self, theta: &[f64]) -> Vec<usize> {
+        let beta = self.per_sample();
+        let is_known = self.product.as_ref().is_some_and(|(_, of)| of == theta);
+        if is_known || self.images.are_those_of(&beta) {
+            return Vec::new();
+        }
+        (0..beta.len()).filter(|&i| beta[i] != 0.0).collect()
+    }
+
+    /// Kβ.
+    fn product(&mut self, here: Here<'_>) -> Vec<f64> {
+        match self.product.take() {
+            Some((product, theta)) if theta == here.theta => product,
+            _ => {
+                let beta = self.per_sample();
+                let known = self.images.product(&beta, here.theta);
+                known.unwrap_or_else(|| here.rows.product(&beta))
             }
         }
-        product
     }
 
     /// Improves β for θ until its gap is at most `accuracy`, and says what J looks like there.
@@ -166,31 +197,90 @@ impl State {
         here: Here<'_>,
         effort: &Effort<'_>,
     ) -> Result<TaskEvaluation> {
+        let inner = self.solve(dual, here, effort)?;
         self.refresh(here.grams);
+        Ok(self.report(dual, here.grams, here.theta, inner, effort))
+    }
+
+    /// Improves β for θ until its gap is at most `accuracy`.
+    pub(super) fn solve(
+        &mut self,
+        dual: &Dual,
+        here: Here<'_>,
+        effort: &Effort<'_>,
+    ) -> Result<Inner> {
         match &dual.domain {
-            Domain::Free { ridge } => self.evaluate_free(dual, ridge, here, effort),
+            Domain::Free { ridge } => self.solve_free(dual, ridge, here, effort),
             Domain::Box { lower, upper, .. } => {
-                Ok(self.evaluate_box(dual, lower, upper, here, effort))
+                Ok(self.solve_box(dual, lower, upper, here, effort))
             }
         }
     }
 
-    fn evaluate_box(
+    /// What J looks like, once β is solved for and U is up to date.
+    pub(super) fn report(
+        &mut self,
+        dual: &Dual,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        inner: Inner,
+        effort: &Effort<'_>,
+    ) -> TaskEvaluation {
+        let sensitivities = self.images.sensitivities(dual, grams);
+        let (gap, curvature) = match (inner.form, &dual.domain) {
+            (Form::Box { linear }, Domain::Box { lower, upper, .. }) => {
+                let qp = Qp {
+                    linear: &linear,
+                    lower,
+                    upper,
+                };
+                // From U where it is known everywhere: many small steps add up their rounding.
+                if let Some(product) = self.images.product(&self.per_sample(), theta) {
+                    self.product = Some((product, theta.to_vec()));
+                }
+                let product = self
+                    .product
+                    .as_ref()
+                    .map_or(&[][..], |(product, _)| product);
+                self.offset = qp::offset(&qp, &self.beta, product);
+                let gap = if effort.concave {
+                    dual.scale * qp::gap(&qp, &self.beta, product)
+                } else {
+                    0.0
+                };
+                let curvature = effort.curvature.then(|| self.curvature_box(dual, grams));
+                (gap, curvature)
+            }
+            (Form::Free { gap, curvature }, _) => (gap, curvature),
+            (Form::Box { .. }, Domain::Free { .. }) => (0.0, None),
+        };
+        TaskEvaluation {
+            // Exactly what the sensitivities belong to.
+            value: inner.constant - dot(&sensitivities, theta),
+            gap,
+            sensitivities,
+            curvature,
+            steps: inner.steps,
+            noise: inner.noise,
+        }
+    }
+
+    fn solve_box(
         &mut self,
         dual: &Dual,
         lower: &[f64],
         upper: &[f64],
         here: Here<'_>,
         effort: &Effort<'_>,
-    ) -> TaskEvaluation {
-        let Here { grams, rows, theta } = here;
+    ) -> Inner {
+        let Here { rows, theta, .. } = here;
         let linear = linear_term(dual, rows);
         let qp = Qp {
             linear: &linear,
             lower,
             upper,
         };
-        let mut product = self.product(theta);
+        let mut product = self.product(here);
         let size = slope_size(&linear, &self.beta, rows.diagonal());
         let mut steps = 0;
         let mut gap = dual.scale * qp::gap(&qp, &self.beta, &product);
@@ -214,6 +304,8 @@ impl State {
         // What a direct step leaves of the gap. With K_FF of an earlier θ, about the share by which θ moved since, then as seen.
         let mut share = known.as_ref().map_or(1.0, |kept| kept.distance(theta));
         let mut since = 0;
+        // Many small steps add up their rounding.
+        let mut is_exact = true;
         let (mut least, mut idle) = (f64::INFINITY, 0);
         while gap > accuracy && !effort.stop.now() {
             // Rounding (in single precision at the latest) sets a limit to what can be reached.
@@ -232,10 +324,11 @@ impl State {
                     .and_then(|kept| kept.follow(&free, here))
                     .or_else(|| Kept::new(free, here));
                 if let Some(mut kept) = kept
-                    && self.direct_step(&mut kept, &qp, here, &mut product)
+                    && self.direct_step(&mut kept, &qp, rows, &mut product)
                 {
                     let is_old = !kept.is_of(theta);
                     known = Some(kept);
+                    is_exact = true;
                     steps += 1;
                     let before = gap;
                     gap = dual.scale * qp::gap(&qp, &self.beta, &product);
@@ -265,6 +358,7 @@ impl State {
                 },
             };
             let taken = qp::solve(&qp, rows, &mut self.beta, &mut product, &smo, effort.stop);
+            is_exact &= taken == 0;
             steps += taken;
             since += taken;
             let before = gap;
@@ -281,47 +375,25 @@ impl State {
                 tolerance *= (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
             }
         }
-        self.refresh(grams);
-        // From U again: what is reported is exactly what the sensitivities belong to.
-        let product = self.product(theta);
-        let gap = if effort.concave {
-            dual.scale * qp::gap(&qp, &self.beta, &product)
-        } else {
-            0.0
-        };
-        let sensitivities = self.sensitivities(dual, grams);
-        let value = dual.scale * objective(&linear, &self.beta, &product);
-        let curvature = effort.curvature.then(|| {
+        if !is_exact && !self.images.are_everywhere() {
+            product = rows.product(&self.per_sample());
+        }
+        self.kept = if effort.curvature {
             let free = free_set::free_variables(&qp, &self.beta, product.len());
-            self.kept = known
+            known
                 .filter(|kept| kept.bends_alike(&free, here))
                 .and_then(|kept| kept.follow(&free, here))
-                .or_else(|| Kept::new(free, here));
-            self.curvature_box(dual, grams)
-        });
-        TaskEvaluation {
-            value,
-            gap,
-            sensitivities,
-            curvature,
+                .or_else(|| Kept::new(free, here))
+        } else {
+            None
+        };
+        self.product = Some((product, theta.to_vec()));
+        Inner {
+            constant: dual.scale * dot(&dual.linear, &self.beta),
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
+            form: Form::Box { linear },
         }
-    }
-
-    /// Kβ for the β of now, given that of an earlier one: from U or, where rows of single kernels are dear, from rows of K.
-    fn moved_product(&mut self, from: &[f64], product: &[f64], here: Here<'_>) -> Vec<f64> {
-        if !here.rows.are_together() {
-            self.refresh(here.grams);
-            return self.product(here.theta);
-        }
-        let mut moved = product.to_vec();
-        for (v, (new, old)) in self.beta.iter().zip(from).enumerate() {
-            if new != old {
-                linalg::axpy(new - old, here.rows.row(v % product.len()), &mut moved);
-            }
-        }
-        moved
     }
 
     /// β and Kβ moved by a direct step on the free variables; false, and nothing moved, where that would not raise ḡ.
@@ -329,16 +401,24 @@ impl State {
         &mut self,
         kept: &mut Kept,
         qp: &Qp<'_>,
-        here: Here<'_>,
+        rows: &CombinedRows<'_>,
         product: &mut Vec<f64>,
     ) -> bool {
         let before = self.beta.clone();
         if kept.set.step(qp, &mut self.beta, product).is_none() {
             return false;
         }
-        let after = self.moved_product(&before, product, here);
-        // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
         let n = product.len();
+        let mut change = vec![0.0; n];
+        for (v, (new, old)) in self.beta.iter().zip(&before).enumerate() {
+            change[v % n] += new - old;
+        }
+        let change: Vec<(usize, f64)> = (change.into_iter().enumerate())
+            .filter(|(_, change)| *change != 0.0)
+            .collect();
+        let mut after = product.clone();
+        rows.add_product(&change, &mut after);
+        // Along β + t d, ḡ is t g'd − ½ t² d'Kd more.
         let (mut slope, mut bend) = (0.0, 0.0);
         for (v, (new, old)) in self.beta.iter().zip(&before).enumerate() {
             let change = new - old;
@@ -350,22 +430,18 @@ impl State {
             return true;
         }
         self.beta = before;
-        if !here.rows.are_together() {
-            self.refresh(here.grams);
-            *product = self.product(here.theta);
-        }
         false
     }
 
-    fn evaluate_free(
+    fn solve_free(
         &mut self,
         dual: &Dual,
         ridge: &[f64],
         here: Here<'_>,
         effort: &Effort<'_>,
-    ) -> Result<TaskEvaluation> {
+    ) -> Result<Inner> {
         let Here { grams, rows, theta } = here;
-        let n = self.anchor.len();
+        let n = self.images.samples();
         let linear = linear_term(dual, rows);
         let mut matrix = Vec::with_capacity(n * n);
         for i in 0..n {
@@ -381,7 +457,7 @@ impl State {
         drop(matrix);
         // β ← β + (K + ρ)⁻¹ (q − Kβ − ρβ): from any β, warm or cold; twice for full accuracy.
         let mut gap = f64::INFINITY;
-        let mut product = self.product(theta);
+        let mut product = self.product(here);
         let least = ridge.iter().fold(f64::INFINITY, |a, &b| a.min(b));
         for _ in 0..3 {
             let mut residual: Vec<f64> = (0..n)
@@ -393,94 +469,57 @@ impl State {
                 break;
             }
             factor.solve(&mut residual, 1);
-            let before = self.beta.clone();
             linalg::axpy(1.0, &residual, &mut self.beta);
-            product = self.moved_product(&before, &product, here);
+            product = rows.product(&self.beta);
         }
-        self.refresh(grams);
-        let product = self.product(theta);
         let residual: Vec<f64> = (0..n)
             .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
             .collect();
         gap = gap.min(0.5 * dual.scale * dot(&residual, &residual) / least);
         let penalty: f64 = (0..n).map(|i| ridge[i] * self.beta[i] * self.beta[i]).sum();
-        let value = dual.scale
-            * (dot(&linear, &self.beta) - 0.5 * dot(&self.beta, &product) - 0.5 * penalty);
+        self.product = Some((product, theta.to_vec()));
         let curvature = effort.curvature.then(|| {
+            // While the factorisation is there: it is as large as a Gram matrix.
+            self.refresh(grams);
             let kernels = grams.grams.kernels();
-            let mut block = transposed(&self.images, n, kernels);
+            let mut block = self.images.rows(0..n, kernels);
             factor.solve_lower(&mut block, kernels);
             compress(block, kernels, dual.scale)
         });
-        Ok(TaskEvaluation {
-            value,
-            gap,
-            sensitivities: self.sensitivities(dual, grams),
-            curvature,
+        Ok(Inner {
+            constant: dual.scale * (dot(&dual.linear, &self.beta) - 0.5 * penalty),
+            form: Form::Free { gap, curvature },
             steps: 1,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
         })
     }
 
-    /// s_m = κ ( ½ β'U_m − c d_m'β )
-    fn sensitivities(&self, dual: &Dual, grams: TaskGrams<'_>) -> Vec<f64> {
-        let n = self.anchor.len();
-        self.images
-            .chunks_exact(n)
-            .enumerate()
-            .map(|(kernel, image)| {
-                let quadratic = 0.5 * dot(&self.anchor, image);
-                let diagonal = if dual.diagonal == 0.0 {
-                    0.0
-                } else {
-                    (0..n)
-                        .map(|i| grams.diagonal(kernel, i) * self.anchor[i])
-                        .sum::<f64>()
-                };
-                dual.scale * (quadratic - dual.diagonal * diagonal)
-            })
-            .collect()
-    }
-
     /// F with F'F = κ u'Pu: u_m = U_m − c d_m on the samples with a free variable, P from K_FF bordered by ones.
     fn curvature_box(&self, dual: &Dual, grams: TaskGrams<'_>) -> Curvature {
-        let n = self.anchor.len();
+        let n = self.images.samples();
         let kernels = grams.grams.kernels();
         let Some(Kept { set, .. }) = &self.kept else {
             return Curvature::none();
         };
-        let block = set.curvature(kernels, |v, row| {
-            let i = v % n;
-            for (kernel, value) in row.iter_mut().enumerate() {
-                *value = self.images[kernel * n + i];
-                if dual.diagonal != 0.0 {
+        // What is held does not count, whatever stands in its place.
+        let samples = || set.variables().iter().map(|v| v % n);
+        let mut block = self.images.rows(samples(), kernels);
+        if dual.diagonal != 0.0 {
+            for (row, i) in block.chunks_exact_mut(kernels).zip(samples()) {
+                for (kernel, value) in row.iter_mut().enumerate() {
                     *value -= dual.diagonal * grams.diagonal(kernel, i);
                 }
             }
-        });
+        }
+        set.project(&mut block, kernels);
         compress(block, kernels, dual.scale)
     }
 
     /// The machine as it stands.
-    pub(super) fn fitted(&self, dual: &Dual, rows: &CombinedRows<'_>, theta: &[f64]) -> Fitted {
-        let offset = match &dual.domain {
-            Domain::Free { .. } => 0.0,
-            Domain::Box { lower, upper, .. } => {
-                let linear = linear_term(dual, rows);
-                qp::offset(
-                    &Qp {
-                        linear: &linear,
-                        lower,
-                        upper,
-                    },
-                    &self.beta,
-                    &self.product(theta),
-                )
-            }
-        };
+    pub(super) fn fitted(&self) -> Fitted {
         Fitted {
             beta: self.per_sample(),
-            offset,
+            offset: self.offset,
         }
     }
 
@@ -558,13 +597,6 @@ fn objective(linear: &[f64], beta: &[f64], product: &[f64]) -> f64 {
                 .chunks_exact(n)
                 .map(|copy| dot(copy, product))
                 .sum::<f64>()
-}
-
-/// M × n → n × M.
-fn transposed(images: &[f64], n: usize, kernels: usize) -> Vec<f64> {
-    (0..n)
-        .flat_map(|i| (0..kernels).map(move |kernel| images[kernel * n + i]))
-        .collect()
 }
 
 /// √κ V, or a factor with fewer rows of the same V'V where V has more rows than columns.

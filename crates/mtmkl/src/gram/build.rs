@@ -18,6 +18,7 @@ use crate::data::Samples;
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView};
 use crate::linalg;
+use crate::vector;
 
 /// What to do about kernels that do not promise to be positive semi-definite (precomputed, sigmoid, a user's own).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -448,8 +449,11 @@ impl Group<'_> {
             .map(|(&number, map)| (number, Mapped::new(base.clone(), map, n)))
             .collect();
         // Values are not kept, yet one beyond the range is to be found now.
+        let is_finite = base.par_chunks(n.max(1)).all(vector::all_finite);
+        let is_bounded = |number: usize| self.kernels[number].kernel.is_bounded();
         let overflow = matrices
             .par_iter()
+            .filter(|(number, _)| !(is_finite && is_bounded(*number)))
             .find_map_first(|(number, mapped)| Some((*number, mapped.overflow()?)));
         Built {
             matrices: matrices
@@ -615,7 +619,7 @@ impl Map {
                 row[i] = own_value(scales[i]);
             }
         }
-        crate::vector::all_finite(rows)
+        vector::all_finite(rows)
     }
 }
 

@@ -93,12 +93,13 @@ impl Mapped {
     /// The first value that is not finite.
     pub(super) fn overflow(&self) -> Option<f64> {
         let n = self.samples;
-        let mut buffer = [0.0; PIECE];
+        let (mut base, mut buffer) = ([0.0; PIECE], [0.0; PIECE]);
         let triangle = Triangle::new(n);
         let finite = triangle.pieces().all(|piece| {
-            let values = &mut buffer[..length(piece)];
-            copy_base(&self.base, n, piece, None, values);
-            self.make(piece, None, values);
+            let length = length(piece);
+            let (base, values) = (&mut base[..length], &mut buffer[..length]);
+            copy_base(&self.base, n, piece, None, base);
+            self.make(base, piece, None, values);
             vector::all_finite(values)
         });
         (!finite).then(|| first_overflow(&self.values(0, n * n)))
@@ -117,9 +118,9 @@ impl Mapped {
         }
     }
 
-    /// Kernel values in place of the base values of a piece of the triangle.
-    fn make(&self, piece: &[Stretch], view: Option<&[usize]>, values: &mut [f64]) {
-        map_base(self.map.kernel(), values);
+    /// Kernel values of a piece of the triangle from its base values.
+    fn make(&self, base: &[f64], piece: &[Stretch], view: Option<&[usize]>, values: &mut [f64]) {
+        self.map.kernel().map_from(base, values);
         if !self.map.is_scaled() && !self.single {
             return;
         }
@@ -134,36 +135,29 @@ impl Mapped {
             rest = after;
         }
     }
+}
 
-    /// out ← out + Kδ, δ one number per sample of the task.
-    fn add_product(
-        &self,
-        triangle: &Triangle,
-        delta: &[f64],
-        view: Option<&[usize]>,
-        out: &mut [f64],
-    ) {
-        let mut buffer = [0.0; PIECE];
-        for piece in triangle.pieces() {
-            let values = &mut buffer[..length(piece)];
-            copy_base(&self.base, self.samples, piece, view, values);
-            self.make(piece, view, values);
+/// Calls `visit(number, row, from, values)` with the lower triangle of each of these matrices on these samples, piece by piece. The matrices
+/// have the same base.
+pub(super) fn visit(
+    matrices: &[&Mapped],
+    triangle: &Triangle,
+    samples: &[usize],
+    mut visit: impl FnMut(usize, usize, usize, &[f64]),
+) {
+    let (mut base, mut buffer) = ([0.0; PIECE], [0.0; PIECE]);
+    for piece in triangle.pieces() {
+        let length = length(piece);
+        let (base, values) = (&mut base[..length], &mut buffer[..length]);
+        for (number, matrix) in matrices.iter().enumerate() {
+            if number == 0 {
+                copy_base(&matrix.base, matrix.samples, piece, Some(samples), base);
+            }
+            matrix.make(base, piece, Some(samples), values);
             let mut rest = &values[..];
             for stretch in piece {
                 let (row, after) = rest.split_at(stretch.len());
-                // The entry on the diagonal counts once.
-                let others = stretch.row.min(stretch.until) - stretch.from;
-                let range = stretch.from..stretch.from + others;
-                let mut sum = vector::dot_and_add(
-                    &row[..others],
-                    &delta[range.clone()],
-                    delta[stretch.row],
-                    &mut out[range],
-                );
-                if let Some(own) = row.get(others) {
-                    sum += own * delta[stretch.row];
-                }
-                out[stretch.row] += sum;
+                visit(number, stretch.row, stretch.from, row);
                 rest = after;
             }
         }
@@ -190,17 +184,18 @@ fn length(piece: &[Stretch]) -> usize {
 
 /// The lower triangle of an n × n matrix with its diagonal, row by row, cut into pieces of [`PIECE`] values.
 #[derive(Debug)]
-struct Triangle {
+pub(super) struct Triangle {
     stretches: Vec<Stretch>,
     /// Where each piece ends among the stretches.
     ends: Vec<usize>,
 }
 
 impl Triangle {
-    fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize) -> Self {
+        let pieces = (n * (n + 1) / 2).div_ceil(PIECE);
         let mut triangle = Self {
-            stretches: Vec::new(),
-            ends: Vec::new(),
+            stretches: Vec::with_capacity(pieces + n),
+            ends: Vec::with_capacity(pieces),
         };
         let mut room = PIECE;
         for row in 0..n {
@@ -262,6 +257,31 @@ fn copy_base<T: Copy + Into<f64>>(
     }
 }
 
+/// Rows of a square that are written at a time: as many as a few lines of the cache hold.
+const TILE: usize = 32;
+
+/// The symmetric n × n matrix of this lower triangle.
+fn square_of(lower: &[f64], n: usize) -> Vec<f64> {
+    let row = |i: usize| &lower[i * (i + 1) / 2..][..=i];
+    let mut square = vec![0.0; n * n];
+    square
+        .par_chunks_mut((TILE * n).max(1))
+        .enumerate()
+        .for_each(|(number, rows)| {
+            let first = number * TILE;
+            for (i, out) in (first..).zip(rows.chunks_exact_mut(n)) {
+                out[..=i].copy_from_slice(row(i));
+            }
+            for j in first + 1..n {
+                let column = &row(j)[first..j.min(first + rows.len() / n)];
+                for (value, out) in column.iter().zip(rows.chunks_exact_mut(n)) {
+                    out[j] = *value;
+                }
+            }
+        });
+    square
+}
+
 impl TaskGrams<'_> {
     /// Σ_(m, a) a K_m, n × n, row by row. Threads share the work; who does what makes no difference.
     pub(super) fn combined(&self, weights: &[(usize, f64)]) -> Vec<f64> {
@@ -287,18 +307,17 @@ impl TaskGrams<'_> {
         lower
             .par_chunks_mut(PIECE)
             .enumerate()
-            .for_each(|(number, sums)| {
+            .for_each(|(number, out)| {
                 let piece = triangle.piece(number);
-                let mut base = [0.0; PIECE];
-                let mut buffer = [0.0; PIECE];
-                let (base, values) = (&mut base[..sums.len()], &mut buffer[..sums.len()]);
+                let [mut base, mut buffer, mut sums] = [[0.0; PIECE]; 3];
+                let (base, values) = (&mut base[..out.len()], &mut buffer[..out.len()]);
+                let sums = &mut sums[..out.len()];
                 for group in &groups {
                     for (position, (mapped, weight)) in group.iter().enumerate() {
                         if position == 0 {
                             copy_base(&mapped.base, mapped.samples, piece, self.view, base);
                         }
-                        values.copy_from_slice(base);
-                        mapped.make(piece, self.view, values);
+                        mapped.make(base, piece, self.view, values);
                         vector::axpy(*weight, values, sums);
                     }
                 }
@@ -317,46 +336,10 @@ impl TaskGrams<'_> {
                     }
                     vector::axpy(*weight, values, sums);
                 }
+                // Fresh memory is written once, not read before.
+                out.copy_from_slice(sums);
             });
-        let mut square = vec![0.0; n * n];
-        let mut at = 0;
-        for i in 0..n {
-            for j in 0..=i {
-                square[i * n + j] = lower[at];
-                square[j * n + i] = lower[at];
-                at += 1;
-            }
-        }
-        square
-    }
-
-    /// U_m ← U_m + K_mδ for all kernels, with δ given where it is not zero; `images` are the U_m, one after the other. Threads share
-    /// the work; who does what makes no difference.
-    pub(crate) fn add_products(&self, changes: &[(usize, f64)], images: &mut [f64]) {
-        let n = self.count();
-        // Beyond that, half of all values are fewer than those of the rows.
-        let triangle = (2 * changes.len() > n).then(|| Triangle::new(n));
-        let mut delta = vec![0.0; n];
-        for &(i, change) in changes {
-            delta[i] = change;
-        }
-        let mut jobs: Vec<(&Matrix, usize, &mut [f64])> = images
-            .chunks_exact_mut(n)
-            .enumerate()
-            .map(|(kernel, image)| (&self.grams.matrices[kernel], kernel, image))
-            .collect();
-        // Kernels of the same base one after the other: it is in the cache then.
-        jobs.sort_by_key(|(matrix, ..)| match matrix {
-            Matrix::Mapped(mapped) => mapped.base_address(),
-            _ => 0,
-        });
-        jobs.into_par_iter()
-            .for_each(|(matrix, kernel, image)| match (matrix, &triangle) {
-                (Matrix::Mapped(mapped), Some(triangle)) => {
-                    mapped.add_product(triangle, &delta, self.view, image);
-                }
-                _ => self.add_rows(kernel, changes, image),
-            });
+        square_of(&lower, n)
     }
 }
 
@@ -451,26 +434,6 @@ mod tests {
                     made.entries(i, &columns, &weights, &mut entries);
                     let picked: Vec<f64> = columns.iter().map(|&j| row[j]).collect();
                     assert!(close(&entries, &picked));
-                    assert_eq!(made.tail(i, &weights).is_some(), view.is_none());
-                    if let Some(tail) = made.tail(i, &weights) {
-                        assert!(close(&tail, &row[i..]));
-                    }
-                }
-                // All rows, and a few of them.
-                for step in [1, 4] {
-                    let changes: Vec<(usize, f64)> = (0..count)
-                        .step_by(step)
-                        .map(|i| (i, random.uniform() - 0.5))
-                        .collect();
-                    let start = vec![0.25; count * kept.grams.kernels()];
-                    let of = |grams: &TaskGrams<'_>, threads| {
-                        let mut images = start.clone();
-                        on(threads, || grams.add_products(&changes, &mut images));
-                        images
-                    };
-                    let images = of(&made, 1);
-                    assert_eq!(images, of(&made, 3));
-                    assert!(close(&images, &of(&kept, 2)));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 mod build;
 mod cross;
+mod images;
 mod mapped;
 mod matrix;
 mod memory;
@@ -15,6 +16,7 @@ use rayon::prelude::*;
 pub use build::{Definiteness, Storage};
 pub(crate) use build::{Size, build};
 pub(crate) use cross::{CrossKernels, CrossPiece};
+pub(crate) use images::{ByChange, Image, OnSupport};
 use matrix::{Matrix, Values};
 pub(crate) use rows::CombinedRows;
 
@@ -153,23 +155,6 @@ impl TaskGrams<'_> {
         }
         vector::add_rows(&double, out);
         vector::add_rows(&single, out);
-    }
-
-    /// Σ_(m, a) a · K_m(i, i..): neighbours are read faster than they are picked. `None` where the task's samples are no neighbours.
-    pub(crate) fn tail(&self, i: usize, weights: &[(usize, f64)]) -> Option<Vec<f64>> {
-        if self.view.is_some() {
-            return None;
-        }
-        let n = self.grams.samples;
-        let rows = weights.iter().map(|&(kernel, a)| {
-            (
-                a,
-                self.grams.matrices[kernel].values(i * n + i, (i + 1) * n),
-            )
-        });
-        let mut tail = vec![0.0; n - i];
-        self.add(rows, &mut tail);
-        Some(tail)
     }
 
     /// out ← Σ_(m, a) a · K_m(i, columns).

@@ -2,7 +2,10 @@
 
 use std::sync::OnceLock;
 
+use rayon::prelude::*;
+
 use super::TaskGrams;
+use crate::vector;
 
 /// The combined kernel of one θ, row by row.
 ///
@@ -78,7 +81,7 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
-    /// Whether all rows are made together: then they are cheap, and rows of single kernels are not.
+    /// Whether all rows are made together.
     pub(crate) fn are_together(&self) -> bool {
         matches!(self.rows, Rows::Together(_))
     }
@@ -91,31 +94,28 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
-    /// Whether row i is made already, or would be made with all others.
-    fn is_at_hand(&self, i: usize) -> bool {
-        match &self.rows {
-            Rows::Single(rows) => rows[i].get().is_some(),
-            Rows::Together(_) => true,
+    /// product ← product + Kδ, δ given where it is not zero.
+    pub(crate) fn add_product(&self, change: &[(usize, f64)], product: &mut [f64]) {
+        if let Rows::Single(rows) = &self.rows {
+            // Neighbours after each other are read faster than in the order of their first use.
+            change
+                .par_iter()
+                .filter(|&&(i, _)| rows[i].get().is_none())
+                .for_each(|&(i, _)| {
+                    self.row(i);
+                });
         }
+        let rows: Vec<(f64, &[f64])> = change.iter().map(|&(i, a)| (a, self.row(i))).collect();
+        vector::add_rows(&rows, product);
     }
 
-    /// out ← the entries (i, i), (i, j), (i, k), … of K(θ) for i < j < k < …, from row i where it was made already, else without
-    /// making it.
-    pub(crate) fn later_entries(&self, ascending: &[usize], out: &mut [f64]) {
-        let Some(&first) = ascending.first() else {
-            return;
-        };
-        if self.is_at_hand(first) {
-            let row = self.row(first);
-            for (value, &j) in out.iter_mut().zip(ascending) {
-                *value = row[j];
-            }
-        } else if let Some(tail) = self.grams.tail(first, &self.weights) {
-            for (value, &j) in out.iter_mut().zip(ascending) {
-                *value = tail[j - first];
-            }
-        } else {
-            self.grams.entries(first, ascending, &self.weights, out);
-        }
+    /// Kβ for β given by sample.
+    pub(crate) fn product(&self, beta: &[f64]) -> Vec<f64> {
+        let support: Vec<(usize, f64)> = (beta.iter().copied().enumerate())
+            .filter(|(_, value)| *value != 0.0)
+            .collect();
+        let mut product = vec![0.0; beta.len()];
+        self.add_product(&support, &mut product);
+        product
     }
 }

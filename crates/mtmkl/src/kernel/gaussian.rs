@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::spec::{Entry, positive};
 use super::{Base, Kernel, KernelInfo, KeyInfo};
 use crate::error::{Error, Result};
-use crate::vector::map_exp;
+use crate::vector::{map_exp, map_exp_from};
 
 /// k(x, z) = exp(−gamma ‖x − z‖²) = exp(−‖x − z‖² / (2 σ²))
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,6 +79,15 @@ impl Kernel for Gaussian {
 
     fn map(&self, values: &mut [f64]) {
         map_exp(values, |distance| (-self.gamma * distance, 1.0));
+    }
+
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
+    fn map_from(&self, base: &[f64], values: &mut [f64]) {
+        let gamma = self.gamma;
+        map_exp_from(base, values, move |distance| (-gamma * distance, 1.0));
     }
 
     /// Always with gamma, never with sigma: σ → 1/(2σ²) → σ loses bits.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::spec::{Entry, positive};
 use super::{Base, Kernel, KernelInfo, KeyInfo};
 use crate::error::Result;
-use crate::vector::map_exp;
+use crate::vector::{map_exp, map_exp_from};
 
 /// k(x, z) = exp(−gamma ‖x − z‖₁)
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,6 +49,15 @@ impl Kernel for Laplacian {
 
     fn map(&self, values: &mut [f64]) {
         map_exp(values, |distance| (-self.gamma * distance, 1.0));
+    }
+
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
+    fn map_from(&self, base: &[f64], values: &mut [f64]) {
+        let gamma = self.gamma;
+        map_exp_from(base, values, move |distance| (-gamma * distance, 1.0));
     }
 
     fn spec(&self) -> Option<String> {

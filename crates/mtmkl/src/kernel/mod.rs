@@ -59,6 +59,12 @@ pub trait Kernel: Debug + Send + Sync {
     /// base values → kernel values, in place. Called for every base but [`Base::Own`] and [`Base::Given`].
     fn map(&self, _values: &mut [f64]) {}
 
+    /// The same values as [`Kernel::map`] makes of `base`, elsewhere.
+    fn map_from(&self, base: &[f64], values: &mut [f64]) {
+        values.copy_from_slice(base);
+        self.map(values);
+    }
+
     /// k(x, z) for one pair. Called for [`Base::Own`] only.
     fn value(&self, _x: &[f64], _z: &[f64]) -> f64 {
         0.0
@@ -67,6 +73,11 @@ pub trait Kernel: Debug + Send + Sync {
     /// Whether every Gram matrix of this kernel is positive semi-definite. Where `false`, each Gram is checked.
     fn is_positive_definite(&self) -> bool {
         true
+    }
+
+    /// Whether 0 ≤ k ≤ k(x, x) = 1 for any finite base, so that no Gram matrix has to be searched for values beyond the range of numbers.
+    fn is_bounded(&self) -> bool {
+        false
     }
 
     /// Whether the kernel is only ever used in its normalised form k/√(k(x,x) k(z,z)).

@@ -213,7 +213,7 @@ impl Prepared<'_> {
             stop,
         };
         engine.evaluate(&solution.theta, &request)?;
-        let fitted = engine.fitted(&solution.theta)?;
+        let fitted = engine.fitted();
         let solve = started.elapsed().as_secs_f64();
         let outcome = Outcome {
             status: solution.status,

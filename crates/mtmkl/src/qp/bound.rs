@@ -12,21 +12,19 @@ pub(crate) fn gap(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
     let slopes: Vec<f64> = (0..beta.len())
         .map(|v| qp.linear[v] - product[v % n])
         .collect();
-    let mut order: Vec<usize> = (0..beta.len()).collect();
-    order.sort_unstable_by(|&a, &b| slopes[b].total_cmp(&slopes[a]).then(a.cmp(&b)));
-    let mut left: f64 = beta
+    let mass: f64 = beta
         .iter()
         .zip(qp.lower)
         .map(|(value, lower)| value - lower)
         .sum();
-    let mut multiplier = slopes[order[order.len() - 1]];
-    for &v in &order {
-        left -= qp.upper[v] - qp.lower[v];
-        if left <= 0.0 {
-            multiplier = slopes[v];
-            break;
-        }
-    }
+    let bounds = qp.upper.iter().zip(qp.lower);
+    let rooms = slopes.iter().zip(bounds);
+    let multiplier = last_filled(
+        rooms
+            .map(|(&slope, (upper, lower))| (slope, upper - lower))
+            .collect(),
+        mass,
+    );
     (0..beta.len())
         .map(|v| {
             let slope = slopes[v] - multiplier;
@@ -37,6 +35,26 @@ pub(crate) fn gap(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
             }
         })
         .sum()
+}
+
+/// The slope at which the mass is used up when the largest slopes are filled first, each with its room.
+///
+/// As in a search for the median: the half that holds it is halved again.
+fn last_filled(mut rooms: Vec<(f64, f64)>, mut mass: f64) -> f64 {
+    let mut left = &mut rooms[..];
+    while left.len() > 1 {
+        let half = left.len() / 2;
+        left.select_nth_unstable_by(half, |a, b| b.0.total_cmp(&a.0));
+        let (high, low) = left.split_at_mut(half);
+        let room: f64 = high.iter().map(|(_, room)| room).sum();
+        left = if room >= mass {
+            high
+        } else {
+            mass -= room;
+            low
+        };
+    }
+    left.first().map_or(0.0, |(slope, _)| *slope)
 }
 
 /// max {g_v : β_v can grow} − min {g_v : β_v can shrink}: 0 or less at the optimum.
@@ -81,5 +99,34 @@ pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
         (0, true, false) => highest,
         (0, false, true) => lowest,
         (0, false, false) => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn the_last_that_is_filled_is_that_of_sorting() {
+        let mut random = Random::new(11);
+        for n in [1, 2, 3, 10, 101] {
+            for _ in 0..20 {
+                // Equal slopes and empty rooms among them.
+                let level = |x: f64| (10.0 * x).round();
+                let mut rooms: Vec<(f64, f64)> = (0..n)
+                    .map(|_| (level(random.uniform()), level(random.uniform()).min(3.0)))
+                    .collect();
+                let mass = random.uniform() * rooms.iter().map(|(_, room)| room).sum::<f64>();
+                let found = last_filled(rooms.clone(), mass);
+                rooms.sort_by(|a, b| b.0.total_cmp(&a.0));
+                let mut left = mass;
+                let sorted = rooms.iter().find(|(_, room)| {
+                    left -= room;
+                    left <= 0.0
+                });
+                assert_eq!(found, sorted.map_or(f64::NAN, |(slope, _)| *slope));
+            }
+        }
     }
 }

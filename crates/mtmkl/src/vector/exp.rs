@@ -5,7 +5,7 @@
 
 use pulp::Arch;
 
-use super::arch;
+use super::{Wide, arch};
 
 /// e^x is 0 below: it would be nearly subnormal, slow to work with and worth nothing.
 const LOWEST: f64 = -707.0;
@@ -43,19 +43,45 @@ pub(crate) fn map_exp(values: &mut [f64], parts: impl Fn(f64) -> (f64, f64)) {
     match arch() {
         // Without the instruction, a fused multiply-add is a slow function call.
         Arch::Scalar => map_loop::<false>(values, parts),
-        wide => wide.dispatch(
+        wide => wide.dispatch(Wide(
             #[inline(always)]
-            || map_loop::<true>(values, parts),
-        ),
+            || map_loop::<true>(values, &parts),
+        )),
+    }
+}
+
+/// The same from the values v of one slice into another.
+pub(crate) fn map_exp_from(from: &[f64], to: &mut [f64], parts: impl Fn(f64) -> (f64, f64) + Copy) {
+    match arch() {
+        Arch::Scalar => map_loop_from::<false>(from, to, parts),
+        wide => wide.dispatch(Wide(
+            #[inline(always)]
+            || map_loop_from::<true>(from, to, parts),
+        )),
     }
 }
 
 #[inline(always)]
 fn map_loop<const FUSED: bool>(values: &mut [f64], parts: impl Fn(f64) -> (f64, f64)) {
     for value in values {
-        let (argument, factor) = parts(*value);
-        *value = factor * exp_of::<FUSED>(argument);
+        *value = product_of::<FUSED>(parts(*value));
     }
+}
+
+#[inline(always)]
+fn map_loop_from<const FUSED: bool>(
+    from: &[f64],
+    to: &mut [f64],
+    parts: impl Fn(f64) -> (f64, f64),
+) {
+    for (value, &from) in to.iter_mut().zip(from) {
+        *value = product_of::<FUSED>(parts(from));
+    }
+}
+
+#[inline(always)]
+fn product_of<const FUSED: bool>((argument, factor): (f64, f64)) -> f64 {
+    factor * exp_of::<FUSED>(argument)
 }
 
 #[inline(always)]

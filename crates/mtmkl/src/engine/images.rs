@@ -1,0 +1,229 @@
+//! U_m = K_mβ of one task for single kernels: what J's derivatives are made of.
+
+use crate::gram::{ByChange, Image, OnSupport, TaskGrams};
+use crate::grid::dot;
+use crate::linalg;
+use crate::machine::Dual;
+
+/// U_m for every kernel, as of one β.
+///
+/// Derivatives ask for U on the support alone, and half of the support's rows give it; the next θ then asks for the support's rows of
+/// K(θ), to know Kβ elsewhere. Where most of the support sits at bounds, U is kept on all samples instead: it follows β by the change, and
+/// Kβ = Σ_m θ_m U_m at any θ comes for free.
+#[derive(Debug, Clone)]
+pub(super) struct Images {
+    /// β per sample.
+    beta: Vec<f64>,
+    /// Where U is known, in ascending order; β is zero elsewhere.
+    places: Vec<usize>,
+    /// For each kernel one number per place.
+    values: Vec<f64>,
+}
+
+impl Images {
+    /// Of β = 0.
+    pub(super) fn new(samples: usize) -> Self {
+        Self {
+            beta: vec![0.0; samples],
+            places: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// N_t.
+    pub(super) fn samples(&self) -> usize {
+        self.beta.len()
+    }
+
+    /// Whether U is known on all samples.
+    pub(super) fn are_everywhere(&self) -> bool {
+        self.places.len() == self.beta.len()
+    }
+
+    /// What to ask of the Gram matrices for U of this β, which is free on these samples; nothing where it is known.
+    pub(super) fn outdated(
+        &mut self,
+        beta: Vec<f64>,
+        free: &[usize],
+        grams: TaskGrams<'_>,
+    ) -> Option<Image<'_>> {
+        let kernels = grams.grams.kernels();
+        let mut is_wanted: Vec<bool> = beta.iter().map(|value| *value != 0.0).collect();
+        for &sample in free {
+            is_wanted[sample] = true;
+        }
+        let support: Vec<usize> = (0..beta.len()).filter(|&i| is_wanted[i]).collect();
+        let was_everywhere = self.are_everywhere();
+        let known = |i: usize| if was_everywhere { self.beta[i] } else { 0.0 };
+        let change: Vec<(usize, f64)> = (0..beta.len())
+            .map(|i| (i, beta[i] - known(i)))
+            .filter(|(_, change)| *change != 0.0)
+            .collect();
+        if beta == self.beta && (was_everywhere || support == self.places) {
+            return None;
+        }
+        self.beta = beta;
+        // Rows to be read, now and for K_FF at the next θ, against half of the support's now and all of them then. Kernel values that are made
+        // on demand are made for the support alone.
+        if 2 * (change.len() + free.len()) < 3 * support.len() && !grams.grams.are_made() {
+            if !was_everywhere {
+                self.places = (0..self.beta.len()).collect();
+                self.values = vec![0.0; kernels * self.beta.len()];
+            }
+            return Some(Image::Change(ByChange {
+                change,
+                out: &mut self.values,
+            }));
+        }
+        self.values = vec![0.0; kernels * support.len()];
+        self.places = support;
+        Some(Image::Support(OnSupport {
+            beta: &self.beta,
+            support: &self.places,
+            out: &mut self.values,
+        }))
+    }
+
+    /// Whether U is known on all samples for this β.
+    pub(super) fn are_those_of(&self, beta: &[f64]) -> bool {
+        self.are_everywhere() && self.beta == beta
+    }
+
+    /// Kβ = Σ_m θ_m U_m, where U is known everywhere for this β.
+    pub(super) fn product(&self, beta: &[f64], theta: &[f64]) -> Option<Vec<f64>> {
+        if !self.are_those_of(beta) {
+            return None;
+        }
+        let n = self.beta.len();
+        let mut product = vec![0.0; n];
+        for (weight, image) in theta.iter().zip(self.values.chunks_exact(n)) {
+            if *weight != 0.0 {
+                linalg::axpy(*weight, image, &mut product);
+            }
+        }
+        Some(product)
+    }
+
+    /// s_m = κ ( ½ β'U_m − c d_m'β )
+    pub(super) fn sensitivities(&self, dual: &Dual, grams: TaskGrams<'_>) -> Vec<f64> {
+        let size = self.places.len();
+        let beta: Vec<f64> = self.places.iter().map(|&i| self.beta[i]).collect();
+        (0..grams.grams.kernels())
+            .map(|kernel| {
+                let quadratic = 0.5 * dot(&beta, &self.values[kernel * size..(kernel + 1) * size]);
+                let diagonal = if dual.diagonal == 0.0 {
+                    0.0
+                } else {
+                    let pairs = self.places.iter().zip(&beta);
+                    pairs
+                        .map(|(&i, beta)| grams.diagonal(kernel, i) * beta)
+                        .sum()
+                };
+                dual.scale * (quadratic - dual.diagonal * diagonal)
+            })
+            .collect()
+    }
+
+    /// A row of U for each of these samples, a number per kernel; zeros where U is not known.
+    pub(super) fn rows(
+        &self,
+        samples: impl ExactSizeIterator<Item = usize>,
+        kernels: usize,
+    ) -> Vec<f64> {
+        let size = self.places.len();
+        let mut known = vec![None; self.beta.len()];
+        for (place, &i) in self.places.iter().enumerate() {
+            known[i] = Some(place);
+        }
+        let mut rows = Vec::with_capacity(samples.len() * kernels);
+        for i in samples {
+            match known[i] {
+                Some(place) => {
+                    rows.extend((0..kernels).map(|kernel| self.values[kernel * size + place]));
+                }
+                None => rows.resize(rows.len() + kernels, 0.0),
+            }
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Samples;
+    use crate::gram::{Definiteness, Storage, build};
+    use crate::kernel::parse_kernels;
+    use crate::machine::Domain;
+    use crate::random::Random;
+
+    const SAMPLES: usize = 40;
+
+    #[test]
+    fn images_follow_beta_on_the_support_and_everywhere() {
+        let mut random = Random::new(2);
+        let values = (0..2 * SAMPLES).map(|_| random.uniform()).collect();
+        let samples = Samples::new(values, SAMPLES, 2).unwrap();
+        let kernels = parse_kernels("rbf:sigma=0.2|0.5|1").unwrap();
+        let definiteness = Definiteness::Assume;
+        let built = build(
+            &samples,
+            0,
+            &kernels,
+            true,
+            definiteness,
+            Storage::Kept,
+            false,
+        );
+        let (grams, _) = built.unwrap();
+        let view = TaskGrams {
+            grams: &grams,
+            view: None,
+        };
+        let dual = Dual {
+            scale: 1.0,
+            linear: vec![1.0; SAMPLES],
+            diagonal: 0.5,
+            domain: Domain::Free { ridge: Vec::new() },
+        };
+        let mut images = Images::new(SAMPLES);
+        let mut beta = vec![0.0; SAMPLES];
+        let mut seen = [0; 2];
+        for step in 0..60 {
+            // By turns all of a large support moves, and a few of those at a bound.
+            let moves = if (step / 10) % 2 == 0 { SAMPLES / 2 } else { 3 };
+            let free: Vec<usize> = (0..moves).collect();
+            for &i in &free {
+                beta[i] = random.uniform();
+            }
+            for value in &mut beta[SAMPLES / 2..SAMPLES - 5] {
+                *value = if step % 20 < 10 { 0.0 } else { 1.0 };
+            }
+            if let Some(image) = images.outdated(beta.clone(), &free, view) {
+                view.images(vec![image]);
+            }
+            seen[usize::from(images.are_everywhere())] += 1;
+            let rows: Vec<(usize, f64)> = beta.iter().copied().enumerate().collect();
+            let sensitivities = images.sensitivities(&dual, view);
+            let mut sum = vec![0.0; SAMPLES];
+            for kernel in 0..3 {
+                let mut image = vec![0.0; SAMPLES];
+                view.add_rows(kernel, &rows, &mut image);
+                let diagonal = 0.5 * beta.iter().sum::<f64>();
+                let wanted = 0.5 * dot(&beta, &image) - diagonal;
+                assert!((sensitivities[kernel] - wanted).abs() < 1e-10);
+                let known = images.rows(free.iter().copied(), 3);
+                for (row, &i) in known.chunks_exact(3).zip(&free) {
+                    assert!((row[kernel] - image[i]).abs() < 1e-10);
+                }
+                linalg::axpy(0.1 + kernel as f64, &image, &mut sum);
+            }
+            if let Some(product) = images.product(&beta, &[0.1, 1.1, 2.1]) {
+                let pairs = product.iter().zip(&sum);
+                assert!(pairs.into_iter().all(|(x, y)| (x - y).abs() < 1e-10));
+            }
+            assert!(images.outdated(beta.clone(), &free, view).is_none());
+        }
+        assert!(seen.iter().all(|&times| times > 5), "{seen:?}");
+    }
+}
