@@ -47,6 +47,15 @@ impl Grams {
         }
     }
 
+    /// These matrices, n × n each.
+    #[cfg(test)]
+    pub(crate) fn given(samples: usize, matrices: Vec<Vec<f64>>) -> Self {
+        let given = matrices
+            .into_iter()
+            .map(|values| Matrix::Given(values.into()));
+        Self::new(samples, given.collect())
+    }
+
     /// n.
     pub(crate) fn samples(&self) -> usize {
         self.samples
