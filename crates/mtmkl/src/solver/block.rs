@@ -19,6 +19,8 @@ const MOST_DAMPING: f64 = 3.0;
 const MOST_MODELS: usize = 5;
 /// How precisely to solve the model, as a part of the current gap.
 const MODEL_ACCURACY: f64 = 0.02;
+/// The same as a part of the gap that the step should lead to.
+const NEXT_ACCURACY: f64 = 0.1;
 /// A promised decrease below this part of the gap says that the lower bound is what is far off; it is then found to this part of the gap.
 const BEHIND: f64 = 0.1;
 /// No part of a decrease needs to be known better than this, as a part of the tolerated gap.
@@ -140,7 +142,9 @@ impl Block {
             cuts: &cuts,
             sharing: &self.sharing,
         };
-        let accuracy = MODEL_ACCURACY * gap;
+        // The next gap is about the square of this one, relative to J, and the model must not spoil it.
+        let next = (gap * gap / self.current.upper().abs()).max(tolerated);
+        let accuracy = (MODEL_ACCURACY * gap).min(NEXT_ACCURACY * next);
         let least = LEAST_ACCURACY * tolerated;
         let mut found = model.minimise(&constraints, accuracy, least);
         if found.gap > (2.0 * accuracy).max(-found.value) && !cuts.iter().all(Vec::is_empty) {
