@@ -43,7 +43,7 @@ pub enum Storage {
     Kept,
     /// For kernels that are functions of the inner product, the squared or the Manhattan distance, these are kept, n² numbers for all
     /// kernels on the same columns, and kernel values are made from them whenever they are needed, bit for bit the same. There is little to
-    /// prepare, and each solve takes up to about three times as long.
+    /// prepare, so that one fit may be faster; of many fits on the same matrices, each takes longer.
     OnDemand,
 }
 
