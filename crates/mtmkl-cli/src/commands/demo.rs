@@ -124,7 +124,7 @@ fn fit(iris: &Iris) -> Result<Model> {
     );
     let problem = Problem::new(spec, vec![samples], tasks)?;
     Ok(problem.fit(&mut Run {
-        tolerance: 1e-8,
+        tolerance: 1e-10,
         ..Run::default()
     })?)
 }
