@@ -235,29 +235,20 @@ impl Cholesky {
         (0..=i).map(|j| self.lower[(i, j)]).collect()
     }
 
-    /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major n × columns block.
+    /// b ← L⁻¹ b, for `columns` right-hand sides in a row-major block. Where it has fewer than n rows, those before them are zeros, and
+    /// stay zeros.
     pub(crate) fn solve_lower(&self, b: &mut [f64], columns: usize) {
-        let n = self.lower.nrows();
-        if n <= PLAIN_SOLVE && columns == 1 {
-            for j in 0..n {
-                let column = &self.lower.col_as_slice(j)[j..n];
+        let rows = b.len() / columns;
+        let first = self.lower.nrows() - rows;
+        if rows <= PLAIN_SOLVE && columns == 1 {
+            for j in 0..rows {
+                let column = &self.lower.col_as_slice(first + j)[first + j..];
                 b[j] /= column[0];
                 let (value, rest) = (b[j], &mut b[j + 1..]);
                 axpy(-value, &column[1..], rest);
             }
             return;
         }
-        solve_lower_triangular_in_place(
-            self.lower.as_ref(),
-            MatMut::from_row_major_slice_mut(b, n, columns),
-            Par::Seq,
-        );
-    }
-
-    /// L⁻¹ b for right-hand sides that are zero in their first rows: `b` is a row-major block of the rows after them, and so is the answer.
-    pub(crate) fn solve_lower_tail(&self, b: &mut [f64], columns: usize) {
-        let rows = b.len() / columns;
-        let first = self.lower.nrows() - rows;
         solve_lower_triangular_in_place(
             self.lower.as_ref().submatrix(first, first, rows, rows),
             MatMut::from_row_major_slice_mut(b, rows, columns),
@@ -400,17 +391,18 @@ mod tests {
                 let product: f64 = (0..n).map(|j| a[i * n + j] * x[j]).sum();
                 assert!((product - right[i]).abs() < 1e-10);
             }
-            // Two right-hand sides that are zero in the first third.
+            // Right-hand sides that are zero in the first third.
             let factor = Cholesky::new(&a, n).unwrap();
             let first = n / 3;
-            let mut whole: Vec<f64> = (0..2 * n)
-                .map(|k| if k < 2 * first { 0.0 } else { (k as f64).sin() })
-                .collect();
-            let mut tail = whole[2 * first..].to_vec();
-            factor.solve_lower(&mut whole, 2);
-            factor.solve_lower_tail(&mut tail, 2);
-            let pairs = whole[2 * first..].iter().zip(&tail);
-            assert!(pairs.into_iter().all(|(x, y)| (x - y).abs() < 1e-12));
+            for columns in [1, 2] {
+                let mut whole: Vec<f64> = (0..columns * n).map(|k| (k as f64).sin()).collect();
+                whole[..columns * first].fill(0.0);
+                let mut tail = whole[columns * first..].to_vec();
+                factor.solve_lower(&mut whole, columns);
+                factor.solve_lower(&mut tail, columns);
+                let pairs = whole[columns * first..].iter().zip(&tail);
+                assert!(pairs.into_iter().all(|(x, y)| (x - y).abs() < 1e-12));
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::local::{LocalEngine, TaskData};
-use crate::gram::{Grams, TaskGrams};
+use crate::gram::Grams;
 use crate::machine::{Domain, Dual};
 use crate::random::Random;
 
@@ -80,11 +80,7 @@ impl LocalEngine {
             if kept.len() < FEWEST.max(self.grams[task.samples].kernels()) {
                 return None;
             }
-            let count = TaskGrams {
-                grams: &self.grams[task.samples],
-                view: task.view.as_deref(),
-            }
-            .count();
+            let count = task.seen_in(&self.grams).count();
             tasks.push(TaskData {
                 samples: task.samples,
                 view,

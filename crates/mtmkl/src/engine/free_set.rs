@@ -307,7 +307,7 @@ impl FreeSet {
     /// Further columns of A, row by row without the rows before the first that is not zero. By Gram and Schmidt, twice for orthogonality
     /// in rounding too.
     fn add_conditions(&mut self, mut conditions: Vec<f64>, count: usize) -> bool {
-        self.factor.solve_lower_tail(&mut conditions, count);
+        self.factor.solve_lower(&mut conditions, count);
         let zeros = self.variables.len() - conditions.len() / count;
         for column in 0..count {
             let mut direction = vec![0.0; zeros];
@@ -453,20 +453,11 @@ impl FreeSet {
 
 #[cfg(test)]
 mod tests {
+    use super::super::some_kernel;
     use super::*;
     use crate::random::Random;
 
     const SAMPLES: usize = 60;
-
-    /// A positive definite matrix.
-    fn kernel(random: &mut Random) -> Vec<f64> {
-        let factor: Vec<f64> = (0..SAMPLES * SAMPLES)
-            .map(|_| random.uniform() - 0.5)
-            .collect();
-        let mut matrix = vec![0.0; SAMPLES * SAMPLES];
-        linalg::add_gram(&factor, SAMPLES, &mut matrix);
-        matrix
-    }
 
     fn set_of(kernel: &[f64], variables: &[usize]) -> FreeSet {
         let entry = |i: usize, j: usize| kernel[variables[i] * SAMPLES + variables[j]];
@@ -492,7 +483,7 @@ mod tests {
     #[test]
     fn a_set_that_followed_is_the_set_made_anew() {
         let mut random = Random::new(5);
-        let kernel = kernel(&mut random);
+        let kernel = some_kernel(SAMPLES, &mut random);
         let slopes: Vec<f64> = (0..SAMPLES).map(|_| random.uniform()).collect();
         let entries = |i: usize, columns: &[usize], out: &mut [f64]| {
             for (value, &j) in out.iter_mut().zip(columns) {

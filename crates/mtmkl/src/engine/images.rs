@@ -150,6 +150,7 @@ impl Images {
 
 #[cfg(test)]
 mod tests {
+    use super::super::some_kernel;
     use super::*;
     use crate::gram::Grams;
     use crate::machine::Domain;
@@ -160,15 +161,7 @@ mod tests {
     #[test]
     fn images_follow_beta_on_the_support_and_everywhere() {
         let mut random = Random::new(2);
-        // V'V for three V.
-        let matrices = (0..3).map(|_| {
-            let factor: Vec<f64> = (0..SAMPLES * SAMPLES)
-                .map(|_| random.uniform() - 0.5)
-                .collect();
-            let mut matrix = vec![0.0; SAMPLES * SAMPLES];
-            linalg::add_gram(&factor, SAMPLES, &mut matrix);
-            matrix
-        });
+        let matrices = (0..3).map(|_| some_kernel(SAMPLES, &mut random));
         let grams = Grams::given(SAMPLES, matrices.collect());
         let view = TaskGrams {
             grams: &grams,

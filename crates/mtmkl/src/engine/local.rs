@@ -25,11 +25,15 @@ pub(crate) struct TaskData {
 
 impl TaskData {
     /// The Gram matrices as the task sees them.
-    fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
+    pub(super) fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
         TaskGrams {
             grams: &grams[self.samples],
             view: self.view.as_deref(),
         }
+    }
+
+    fn has_samples_of(&self, other: &Self) -> bool {
+        self.samples == other.samples && self.view == other.view
     }
 }
 
@@ -46,8 +50,7 @@ const MOST_ROWS: usize = 1 << 25;
 /// cache then.
 fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid) {
     let is_alike = |one: &Job<'_>, other: &Job<'_>| {
-        let (one, other) = (&tasks[one.members[0].0], &tasks[other.members[0].0]);
-        one.samples == other.samples && one.view == other.view
+        tasks[one.members[0].0].has_samples_of(&tasks[other.members[0].0])
     };
     for jobs in jobs.chunk_by(is_alike).filter(|jobs| jobs.len() > 1) {
         let count = jobs[0].rows.count();
@@ -143,10 +146,7 @@ impl LocalEngine {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (number, task) in self.tasks.iter().enumerate() {
             let same = groups.iter_mut().find(|group| {
-                let first = &self.tasks[group[0]];
-                first.samples == task.samples
-                    && first.view == task.view
-                    && are_alike(group[0], number)
+                self.tasks[group[0]].has_samples_of(task) && are_alike(group[0], number)
             });
             match same {
                 Some(group) => group.push(number),

@@ -95,6 +95,15 @@ pub struct LocalMaximum {
     pub sensitivities: Vec<f64>,
 }
 
+/// V'V for some V: a kernel on n samples.
+#[cfg(test)]
+fn some_kernel(n: usize, random: &mut crate::random::Random) -> Vec<f64> {
+    let factor: Vec<f64> = (0..n * n).map(|_| random.uniform() - 0.5).collect();
+    let mut matrix = vec![0.0; n * n];
+    crate::linalg::add_gram(&factor, n, &mut matrix);
+    matrix
+}
+
 /// Evaluates J: here with threads, elsewhere with whatever implements this.
 pub trait Engine {
     /// T × M.

@@ -1,7 +1,7 @@
-//! U_m = K_mβ for all kernels and all tasks on the same samples, where it is needed: on the support of β.
+//! U_m = K_mβ for all kernels and all tasks on the same samples, as the engine asks for it.
 //!
-//! Sensitivities β'K_mβ and the curvature ask for no more of it, and since matrices are symmetric, half of the rows of the support is
-//! enough. Each piece of a row is read once, or made once, for all tasks.
+//! On the support of β, which is where sensitivities β'K_mβ and the curvature want it: matrices are symmetric, so half of the support's rows
+//! is enough, and each piece of a row is read once, or made once, for all tasks. Or on all samples, by the change of β.
 
 use rayon::prelude::*;
 
@@ -131,29 +131,6 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// One kernel, and where its U go.
-struct Job<'a> {
-    matrix: &'a Matrix,
-    outs: Vec<&'a mut [f64]>,
-}
-
-/// Kernels that are made from one base at a time.
-const TOGETHER: usize = 8;
-
-impl<'a> Job<'a> {
-    fn mapped(&self) -> Option<&'a Mapped> {
-        match self.matrix {
-            Matrix::Mapped(mapped) => Some(mapped),
-            _ => None,
-        }
-    }
-
-    fn has_base_of(&self, other: &Self) -> bool {
-        let address = |job: &Self| job.mapped().map(Mapped::base_address);
-        address(self).is_some() && address(self) == address(other)
-    }
-}
-
 fn add_part(factor: &Factor, product: &mut [f64], row: usize, from: usize, values: &[f64]) {
     // The entry on the diagonal counts once.
     let others = row.min(from + values.len()) - from;
@@ -202,6 +179,29 @@ fn add_picked<T: Copy + Into<f64>>(sums: &mut Sums<'_>, matrix: &[T], n: usize, 
         row.clear();
         row.extend(used[..=at].iter().map(|&j| values[j].into()));
         sums.add(at, 0, &row);
+    }
+}
+
+/// One kernel, and where its U go.
+struct Job<'a> {
+    matrix: &'a Matrix,
+    outs: Vec<&'a mut [f64]>,
+}
+
+/// Kernels that are made from one base at a time.
+const TOGETHER: usize = 8;
+
+impl<'a> Job<'a> {
+    fn mapped(&self) -> Option<&'a Mapped> {
+        match self.matrix {
+            Matrix::Mapped(mapped) => Some(mapped),
+            _ => None,
+        }
+    }
+
+    fn has_base_of(&self, other: &Self) -> bool {
+        let address = |job: &Self| job.mapped().map(Mapped::base_address);
+        address(self).is_some() && address(self) == address(other)
     }
 }
 

@@ -279,6 +279,14 @@ impl Sharing {
         self.terms.iter().all(|term| term.contains_zero())
     }
 
+    /// Whether Ψ is a product over tasks: no term has a row for all of them or a bound on all rows together.
+    pub fn is_product(&self) -> bool {
+        self.terms.iter().all(|term| {
+            let ties = matches!(term.constraint(), None | Some(Constraint::MixedNorm { .. }));
+            !term.is_common() && !ties
+        })
+    }
+
     /// Each term's constraint for the second-order step, if all have one.
     pub fn constraints(&self) -> Option<Vec<Constraint>> {
         self.terms.iter().map(|term| term.constraint()).collect()

@@ -8,7 +8,7 @@ use crate::engine::{Engine, Evaluation, Request};
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
 use crate::run::{Run, Status};
-use crate::sharing::{Constraint, Parts, Sharing};
+use crate::sharing::{Parts, Sharing};
 
 /// θ ← θ + ε (θ̂ − θ), θ̂ the minimiser over Ψ of J's quadratic model at θ, ε by backtracking on J.
 ///
@@ -33,9 +33,9 @@ impl Solver for Newton {
         start: Option<&Parts>,
         run: &mut Run<'_>,
     ) -> Result<Solution> {
-        let Some(constraints) = sharing.constraints().filter(|_| engine.is_concave()) else {
+        if sharing.constraints().is_none() || !engine.is_concave() {
             return Epf::default().solve(engine, sharing, start, run);
-        };
+        }
         let parts = start.cloned().unwrap_or_else(|| sharing.start());
         let mut certificate = Certificate::new(parts.clone(), run);
         let mut request = Request {
@@ -44,7 +44,7 @@ impl Solver for Newton {
             stop: certificate.stop.clone(),
         };
         let first = engine.evaluate(&sharing.theta(&parts), &request)?;
-        let mut blocks = blocks(sharing, &constraints, &parts, &first)?;
+        let mut blocks = blocks(sharing, &parts, &first)?;
         record(&blocks, &first, sharing, 0.0, &mut certificate, run);
         let shape = sharing.shape();
         let is_large = shape.tasks > 1 && shape.tasks * shape.kernels * shape.kernels >= LARGE;
@@ -113,20 +113,10 @@ impl Solver for Newton {
     }
 }
 
-/// All tasks together, or each on its own where no term knows of more than one.
-fn blocks(
-    sharing: &Sharing,
-    constraints: &[Constraint],
-    parts: &Parts,
-    evaluation: &Evaluation,
-) -> Result<Vec<Block>> {
+/// All tasks together, or each on its own where nothing ties them.
+fn blocks(sharing: &Sharing, parts: &Parts, evaluation: &Evaluation) -> Result<Vec<Block>> {
     let shape = sharing.shape();
-    let is_alone = sharing
-        .terms()
-        .iter()
-        .zip(constraints)
-        .all(|(term, kind)| !term.is_common() && !matches!(kind, Constraint::MixedNorm { .. }));
-    if shape.tasks == 1 || !is_alone {
+    if shape.tasks == 1 || !sharing.is_product() {
         let block = Block::new(sharing.clone(), parts.clone(), evaluation.clone());
         return Ok(vec![block]);
     }

@@ -53,7 +53,7 @@ impl<'a> Bend<'a> {
 
     /// Whether F'F should be known: with many more kernels than rows it is never used.
     pub(super) fn wants_gram(rows: &[f64], m: usize) -> bool {
-        m <= 2 * (rows.len() / m) + 64
+        !is_low(rows.len() / m, m)
     }
 
     /// out ← out + sign · W v
@@ -127,6 +127,11 @@ impl<'a> Bend<'a> {
     }
 }
 
+/// Whether a curvature of this rank on M kernels is better worked with by its rows than by an M × M matrix.
+fn is_low(rank: usize, m: usize) -> bool {
+    m > 2 * rank + 64
+}
+
 /// out ← out + sign · F'F v
 fn add_squares(rows: &[f64], v: &[f64], sign: f64, out: &mut [f64]) {
     for row in rows.chunks_exact(v.len()) {
@@ -172,7 +177,7 @@ impl<'a> SumSolver<'a> {
     fn new(inverse_sum: &[f64], bend: Bend<'a>, extra: Option<Vec<f64>>) -> Option<Self> {
         let m = inverse_sum.len();
         let rank = (bend.rows.len() + bend.more.len()) / m;
-        if extra.is_none() && m > 2 * rank + 64 {
+        if extra.is_none() && is_low(rank, m) {
             let mut inverse = bend.shares(inverse_sum);
             for (value, s) in inverse.iter_mut().zip(inverse_sum) {
                 *value *= s;

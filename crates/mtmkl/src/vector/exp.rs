@@ -172,6 +172,18 @@ mod tests {
     }
 
     #[test]
+    fn in_place_and_elsewhere_have_the_same_bits() {
+        for n in [0, 1, 7, 8, 9, 64, 513] {
+            let from: Vec<f64> = (0..n).map(|i| f64::from(i) * 0.37).collect();
+            let mut there = vec![f64::NAN; from.len()];
+            map_exp_from(&from, &mut there, |x| (-0.3 * x, 2.0));
+            let mut here = from;
+            map_exp(&mut here, |x| (-0.3 * x, 2.0));
+            assert_eq!(here, there);
+        }
+    }
+
+    #[test]
     fn falls_nowhere() {
         for form in FORMS {
             let mut last = 0.0;
