@@ -10,16 +10,17 @@ use std::path::{Path, PathBuf};
 use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Outcome, Seconds, SupportSet, TaskModel};
+use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::kernel::parse_kernel;
 use crate::machine::MachineSpec;
 use crate::run::{Pass, Status};
 use crate::sharing::SharingSpec;
+use crate::solver::{Fallback, SolverSpec};
 
 /// The version this library writes. Files of a later version are refused with its number; earlier ones are read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const KEY: &str = "mtmkl";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,10 +32,23 @@ struct Header {
     sharing: SharingSpec,
     normalize: bool,
     status: Status,
+    /// Since version 2.
+    #[serde(default)]
+    run: RunHeader,
     tasks: Vec<TaskHeader>,
     sets: Vec<SetHeader>,
     #[serde(default)]
     notes: BTreeMap<String, String>,
+}
+
+/// How the fit was run.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunHeader {
+    tolerance: Option<f64>,
+    solver: Option<SolverSpec>,
+    fallback: Option<Fallback>,
+    rounded: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -139,6 +153,12 @@ impl Model {
             sharing: self.sharing.clone(),
             normalize: self.normalize,
             status: self.outcome.status,
+            run: RunHeader {
+                tolerance: self.outcome.tolerance,
+                solver: self.outcome.solver.clone(),
+                fallback: self.outcome.fallback,
+                rounded: self.outcome.is_rounded,
+            },
             tasks: self
                 .tasks
                 .iter()
@@ -211,6 +231,16 @@ impl Model {
                 format!("task.{number}.beta"),
                 Tensor::floats(vec![task.beta.len()], &task.beta),
             );
+            if let Some(witness) = &task.witness {
+                tensors.insert(
+                    format!("task.{number}.witness.rows"),
+                    Tensor::counts(&witness.rows),
+                );
+                tensors.insert(
+                    format!("task.{number}.witness.beta"),
+                    Tensor::floats(vec![witness.beta.len()], &witness.beta),
+                );
+            }
         }
         for (number, set) in self.sets.iter().enumerate() {
             let shape = vec![set.positions.len(), set.columns.len()];
@@ -317,6 +347,10 @@ impl Model {
                 objective: outcome[0],
                 bound: outcome[1],
                 gap: outcome[2],
+                tolerance: header.run.tolerance,
+                solver: header.run.solver,
+                fallback: header.run.fallback,
+                is_rounded: header.run.rounded,
                 trace: file.trace()?,
                 seconds: Seconds {
                     kernels: outcome[3],
@@ -463,11 +497,15 @@ impl Reader<'_> {
     }
 
     fn optional_grid(&self, name: &str, rows: usize, kernels: usize) -> Result<Option<Grid>> {
-        if self.0.names().contains(&name) {
+        if self.has(name) {
             self.grid(name, rows, kernels).map(Some)
         } else {
             Ok(None)
         }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.names().contains(&name)
     }
 
     fn support_set(&self, number: usize, header: SetHeader) -> Result<SupportSet> {
@@ -519,6 +557,14 @@ impl Reader<'_> {
         }
         let support = self.counts(&format!("task.{number}.support"), set.positions.len())?;
         let beta = self.finite(&format!("task.{number}.beta"), Some(support.len()))?;
+        let rows = format!("task.{number}.witness.rows");
+        let witness = if self.has(&rows) {
+            let rows = self.counts(&rows, set.samples)?;
+            let beta = self.finite(&format!("task.{number}.witness.beta"), Some(rows.len()))?;
+            Some(Witness { rows, beta })
+        } else {
+            None
+        };
         Ok(TaskModel {
             name: header.name,
             samples: header.samples,
@@ -526,6 +572,7 @@ impl Reader<'_> {
             support,
             beta,
             offset,
+            witness,
         })
     }
 

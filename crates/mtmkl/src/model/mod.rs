@@ -18,6 +18,7 @@ use crate::machine::MachineSpec;
 use crate::problem::ProblemSpec;
 use crate::run::{Pass, Status};
 use crate::sharing::SharingSpec;
+use crate::solver::{Fallback, SolverSpec};
 
 /// How the fit ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,14 @@ pub struct Outcome {
     pub bound: f64,
     /// (objective − bound) / |objective|: how far from optimal the answer can be.
     pub gap: f64,
+    /// The tolerance that was asked for; not known of models in files of version 1.
+    pub tolerance: Option<f64>,
+    /// The outer solver that was asked for; not known of models in files of version 1.
+    pub solver: Option<SolverSpec>,
+    /// Why another solver did the work, where one did.
+    pub fallback: Option<Fallback>,
+    /// Whether `objective`, `bound` and `gap` are those of the kernels as rounded to single precision.
+    pub is_rounded: bool,
     /// Every pass.
     pub trace: Vec<Pass>,
     /// Where the time went.
@@ -43,6 +52,19 @@ pub struct Seconds {
     pub kernels: f64,
     /// Everything after.
     pub solve: f64,
+}
+
+/// A feasible β̂ that proves its task's part of `bound`: with the other tasks' ones,
+///
+/// Σ_t (part of ḡ(β̂ᵗ, ·) without θ) − σ_Ψ(s(β̂)) ≥ bound.
+///
+/// A bound comes from a mixture of evaluations, so that the machine's own β may prove far less.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Witness {
+    /// Positions in the task's sample set, not only among its support rows.
+    pub rows: Vec<usize>,
+    /// β̂ of these rows; 0 elsewhere.
+    pub beta: Vec<f64>,
 }
 
 /// The machine of one task: f(x) = Σ_i β_i k(x_i, x) + b over its support rows.
@@ -60,6 +82,8 @@ pub struct TaskModel {
     pub beta: Vec<f64>,
     /// b.
     pub offset: f64,
+    /// What proves the bound, where it is not β.
+    pub witness: Option<Witness>,
 }
 
 /// The rows of one sample set that some task needs for prediction.
@@ -165,6 +189,7 @@ impl Model {
                         .collect(),
                     beta: chosen.iter().map(|&i| machine.beta[i]).collect(),
                     offset: machine.offset,
+                    witness: None,
                 }
             })
             .collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::start::{coarse_start, known_start};
-use super::{Choice, Problem, ProblemSpec};
+use super::{Choice, Precision, Problem, ProblemSpec};
 use crate::engine::{Engine, LocalEngine, Request, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{Grams, Storage};
@@ -220,6 +220,10 @@ impl Prepared<'_> {
             objective: solution.objective,
             bound: solution.bound,
             gap: solution.gap,
+            tolerance: Some(run.tolerance),
+            solver: Some(spec.solver.clone()),
+            fallback: solution.fallback,
+            is_rounded: spec.precision == Precision::Single,
             trace: solution.trace,
             seconds: Seconds {
                 kernels: self.seconds,

@@ -43,6 +43,8 @@ pub struct Solution {
     pub bound: f64,
     /// (objective − bound) / |objective|.
     pub gap: f64,
+    /// Why another solver than the one that was asked did the work.
+    pub fallback: Option<Fallback>,
     /// Every pass, in order.
     pub trace: Vec<Pass>,
 }
@@ -88,6 +90,17 @@ impl SolverSpec {
             }
         })
     }
+}
+
+/// Why [`Newton`] handed a problem over to [`Epf`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Fallback {
+    /// A term of the sharing has no description for the second-order model.
+    Sharing,
+    /// A kernel is indefinite, so that ḡ is not concave.
+    Indefinite,
 }
 
 /// The best upper and lower bounds seen, the passes made, and the reasons to stop.
@@ -198,6 +211,7 @@ impl Certificate {
             objective: self.objective,
             bound: self.bound,
             gap,
+            fallback: None,
             trace: self.trace,
         }
     }

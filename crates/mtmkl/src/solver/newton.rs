@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::block::{Block, Verdict};
-use super::{Certificate, Epf, Solution, Solver, inner_accuracy};
+use super::{Certificate, Epf, Fallback, Solution, Solver, inner_accuracy};
 use crate::engine::{Engine, Evaluation, Request};
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
@@ -33,8 +33,19 @@ impl Solver for Newton {
         start: Option<&Parts>,
         run: &mut Run<'_>,
     ) -> Result<Solution> {
-        if sharing.constraints().is_none() || !engine.is_concave() {
-            return Epf::default().solve(engine, sharing, start, run);
+        let fallback = if !engine.is_concave() {
+            Some(Fallback::Indefinite)
+        } else if sharing.constraints().is_none() {
+            Some(Fallback::Sharing)
+        } else {
+            None
+        };
+        if fallback.is_some() {
+            let solution = Epf::default().solve(engine, sharing, start, run)?;
+            return Ok(Solution {
+                fallback,
+                ..solution
+            });
         }
         let parts = start.cloned().unwrap_or_else(|| sharing.start());
         let mut certificate = Certificate::new(parts.clone(), run);
