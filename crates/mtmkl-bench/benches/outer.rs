@@ -83,13 +83,15 @@ impl Engine for Quadratic {
             factor: factor.clone(),
         });
         Ok(Evaluation {
+            number: 0,
             values,
             gaps: vec![0.0; tasks],
             sensitivities,
             curvature: request.curvature.then(|| curvature.collect()),
             scales: vec![false; tasks],
             inner_iterations: 0,
-            noise: 0.0,
+            noises: vec![0.0; tasks],
+            gap_noises: vec![0.0; tasks],
         })
     }
 

@@ -26,8 +26,6 @@ pub(super) struct FreeSet {
     held: Vec<usize>,
 }
 
-/// Next to a bound, a variable that only rounding keeps off it is not free.
-const MARGIN: f64 = 1e-10;
 /// Rounds of the direct step: in each, variables that would leave their bounds are put there.
 const ROUNDS: usize = 6;
 /// Where more than one in this many variables changed sides, a new factorisation is the cheaper way.
@@ -83,7 +81,7 @@ enum Side {
 }
 
 fn side(qp: &Qp<'_>, beta: &[f64], v: usize) -> Side {
-    let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
+    let margin = qp::MARGIN * (qp.upper[v] - qp.lower[v]);
     if margin == 0.0 {
         Side::Fixed
     } else if beta[v] <= qp.lower[v] + margin {

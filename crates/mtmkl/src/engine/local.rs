@@ -1,15 +1,17 @@
 //! The engine of one machine: tasks in parallel, Gram matrices shared.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::kept::Here;
 use super::task::{Effort, Fitted, Inner, State, TaskEvaluation};
-use super::{Engine, Evaluation, LocalMaximum, Request};
+use super::{Engine, Evaluation, LocalMaximum, Mixture, Request};
 use crate::error::Result;
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape};
+use crate::linalg::axpy;
 use crate::machine::{Domain, Dual};
 
 /// One task as the engine needs it.
@@ -90,6 +92,11 @@ pub(crate) struct LocalEngine {
     pub(super) pool: Arc<rayon::ThreadPool>,
     /// The average |ḡ| of the last evaluation: the scale of what is worth solving for.
     size: f64,
+    /// The machines of evaluations, by their numbers.
+    remembered: BTreeMap<usize, Vec<Fitted>>,
+    /// Those that are still wanted; the last one is known anyway.
+    wanted: Vec<usize>,
+    evaluations: usize,
 }
 
 impl LocalEngine {
@@ -115,6 +122,9 @@ impl LocalEngine {
             shrinking,
             pool,
             size: 0.0,
+            remembered: BTreeMap::new(),
+            wanted: Vec::new(),
+            evaluations: 0,
         }
     }
 
@@ -204,9 +214,32 @@ impl LocalEngine {
         ordered.into_iter().flatten().collect()
     }
 
-    /// The machines as of the last evaluation, to be kept in a model.
-    pub(crate) fn fitted(&self) -> Vec<Fitted> {
-        self.states.iter().map(State::fitted).collect()
+    /// The machine of each task as of the evaluation with this number; `None` where that is forgotten.
+    pub(crate) fn fitted(&self, numbers: &[usize]) -> Option<Vec<Fitted>> {
+        let machine = |(task, number)| self.remembered.get(number)?.get(task).cloned();
+        numbers.iter().enumerate().map(machine).collect()
+    }
+
+    /// β̂ of each task; `None` where part of it is forgotten.
+    pub(crate) fn mixed(&self, mixtures: &[Mixture]) -> Option<Vec<Vec<f64>>> {
+        let mix = |(task, mixture): (usize, &Mixture)| {
+            let mut sum: Option<Vec<f64>> = None;
+            for (number, weight) in mixture {
+                let beta = &self.remembered.get(number)?.get(task)?.beta;
+                let sum = sum.get_or_insert_with(|| vec![0.0; beta.len()]);
+                axpy(*weight, beta, sum);
+            }
+            sum
+        };
+        mixtures.iter().enumerate().map(mix).collect()
+    }
+
+    /// Keeps the machines as they stand, as those of the last evaluation.
+    fn remember(&mut self) {
+        let wanted = &self.wanted;
+        self.remembered.retain(|number, _| wanted.contains(number));
+        let machines = self.states.iter().map(State::fitted).collect();
+        self.remembered.insert(self.evaluations, machines);
     }
 
     /// U_m = K_mβ for every task whose β changed: tasks with the same samples together, whatever their θ.
@@ -266,15 +299,19 @@ impl Engine for LocalEngine {
             let pairs = inner.into_par_iter().enumerate().zip(&mut self.states);
             pairs.map(report).collect()
         });
+        self.evaluations += 1;
+        self.remember();
         let shape = self.shape();
         let mut evaluation = Evaluation {
+            number: self.evaluations,
             values: Vec::with_capacity(shape.tasks),
             gaps: Vec::with_capacity(shape.tasks),
             sensitivities: Grid::zeros(shape.tasks, shape.kernels),
             curvature: request.curvature.then(Vec::new),
             scales: self.tasks.iter().map(|task| task.dual.scales()).collect(),
             inner_iterations: 0,
-            noise: 0.0,
+            noises: Vec::with_capacity(shape.tasks),
+            gap_noises: Vec::with_capacity(shape.tasks),
         };
         for (number, result) in results.into_iter().enumerate() {
             evaluation.values.push(result.value);
@@ -284,13 +321,18 @@ impl Engine for LocalEngine {
                 .row_mut(number)
                 .copy_from_slice(&result.sensitivities);
             evaluation.inner_iterations += result.steps;
-            evaluation.noise += result.noise;
+            evaluation.noises.push(result.noise);
+            evaluation.gap_noises.push(result.gap_noise);
             if let (Some(all), Some(one)) = (&mut evaluation.curvature, result.curvature) {
                 all.push(one);
             }
         }
         self.size = evaluation.lower().abs() / shape.tasks as f64;
         Ok(evaluation)
+    }
+
+    fn keep(&mut self, numbers: &[usize]) {
+        self.wanted = numbers.to_vec();
     }
 
     fn maxima(
@@ -304,7 +346,7 @@ impl Engine for LocalEngine {
             curvature: false,
             ..self.effort(request)
         };
-        self.for_each_task(theta, |number, task, state, grams, rows| {
+        let maxima = self.for_each_task(theta, |number, task, state, grams, rows| {
             let weights = theta.row(number);
             let here = Here {
                 grams,
@@ -340,7 +382,10 @@ impl Engine for LocalEngine {
                 }
             }
             Ok(found)
-        })
+        })?;
+        // The best ones found are what the last evaluation is about now.
+        self.remember();
+        Ok(maxima)
     }
 }
 

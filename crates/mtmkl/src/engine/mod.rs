@@ -32,6 +32,8 @@ pub struct Request {
 /// J and its derivatives at one θ, for a feasible α that is optimal up to the gaps.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
+    /// By which the engine knows the machines that it is about.
+    pub number: usize,
     /// ḡ(αᵗ, θᵗ) per task: J(θ) ≥ Σ values.
     pub values: Vec<f64>,
     /// Inner gaps per task, ≥ 0: J(θ) ≤ Σ (values + gaps).
@@ -44,9 +46,14 @@ pub struct Evaluation {
     pub scales: Vec<bool>,
     /// Steps of the inner solver, summed over tasks.
     pub inner_iterations: usize,
-    /// What rounding can do to the values: 1e-14 of the terms that are added up in them.
-    pub noise: f64,
+    /// What rounding can do to each task's value.
+    pub noises: Vec<f64>,
+    /// The part of each task's gap that is there for rounding alone.
+    pub gap_noises: Vec<f64>,
 }
+
+/// β̂ᵗ = Σ_j λ_j βᵗ_j for one task: evaluations by their numbers, each with its λ.
+pub type Mixture = Vec<(usize, f64)>;
 
 impl Evaluation {
     /// Σ values ≤ J(θ).
@@ -57,6 +64,11 @@ impl Evaluation {
     /// Σ (values + gaps) ≥ J(θ), when the kernels are positive semi-definite.
     pub fn upper(&self) -> f64 {
         self.lower() + self.gaps.iter().sum::<f64>()
+    }
+
+    /// What rounding can do to Σ values.
+    pub fn noise(&self) -> f64 {
+        self.noises.iter().sum()
     }
 
     /// The part of Σ ḡ(α, ·) that does not depend on θ: Σ ḡ(α, θ') = constant − ⟨s, θ'⟩ for every θ'.
@@ -117,6 +129,10 @@ pub trait Engine {
     /// # Errors
     /// When an inner problem breaks down numerically.
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation>;
+
+    /// Remembers the machines of these evaluations, beside those of the last one, until it is told otherwise: one of them is the answer, and
+    /// mixtures of them prove the bound.
+    fn keep(&mut self, _numbers: &[usize]) {}
 
     /// The best few local maxima of each task's ḡ, best first: the current one and those reached from `starts` random points.
     ///

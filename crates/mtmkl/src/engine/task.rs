@@ -9,7 +9,7 @@ use crate::gram::{CombinedRows, Image, TaskGrams};
 use crate::grid::dot;
 use crate::linalg::{self, Cholesky};
 use crate::machine::{Domain, Dual};
-use crate::qp::{self, Qp, Smo};
+use crate::qp::{self, Qp, Smo, interior};
 use crate::run::Stop;
 
 /// The machine of one task as fitted.
@@ -36,6 +36,8 @@ pub(super) struct State {
     images: Images,
     /// K_FF, factored at the last θ or one nearby.
     kept: Option<Kept>,
+    /// Small and direct steps did not do at the last θ.
+    is_hard: bool,
 }
 
 /// What solving for β yields, before U is known.
@@ -43,21 +45,16 @@ pub(super) struct State {
 pub(super) struct Inner {
     /// The part of ḡ without θ.
     constant: f64,
-    form: Form,
+    /// q + c Σ_m θ_m d_m
+    linear: Vec<f64>,
+    /// Without bounds on β these are known already.
+    gap: f64,
+    gap_noise: f64,
+    curvature: Option<Curvature>,
     steps: usize,
     noise: f64,
-}
-
-/// What else there is to know, for each kind of Ω.
-#[derive(Debug)]
-enum Form {
-    Box {
-        linear: Vec<f64>,
-    },
-    Free {
-        gap: f64,
-        curvature: Option<Curvature>,
-    },
+    /// What rounding can do to Kβ, per sample.
+    errors: Vec<f64>,
 }
 
 /// What one evaluation of one task yields.
@@ -69,6 +66,7 @@ pub(super) struct TaskEvaluation {
     pub(super) curvature: Option<Curvature>,
     pub(super) steps: usize,
     pub(super) noise: f64,
+    pub(super) gap_noise: f64,
 }
 
 /// How to evaluate.
@@ -112,6 +110,7 @@ impl State {
             offset: 0.0,
             images: Images::new(samples),
             kept: None,
+            is_hard: false,
         }
     }
 
@@ -227,10 +226,10 @@ impl State {
         effort: &Effort<'_>,
     ) -> TaskEvaluation {
         let sensitivities = self.images.sensitivities(dual, grams);
-        let (gap, curvature) = match (inner.form, &dual.domain) {
-            (Form::Box { linear }, Domain::Box { lower, upper, .. }) => {
+        let (gap, gap_noise, curvature) = match &dual.domain {
+            Domain::Box { lower, upper, .. } => {
                 let qp = Qp {
-                    linear: &linear,
+                    linear: &inner.linear,
                     lower,
                     upper,
                 };
@@ -242,17 +241,20 @@ impl State {
                     .product
                     .as_ref()
                     .map_or(&[][..], |(product, _)| product);
-                self.offset = qp::offset(&qp, &self.beta, product);
-                let gap = if effort.concave {
-                    dual.scale * qp::gap(&qp, &self.beta, product)
+                let best = qp::best_offset(&qp, &self.beta, product, &inner.errors);
+                self.offset = best.offset;
+                let (gap, noise) = if effort.concave {
+                    (
+                        dual.scale * (best.gap + best.noise),
+                        dual.scale * best.noise,
+                    )
                 } else {
-                    0.0
+                    (0.0, 0.0)
                 };
                 let curvature = effort.curvature.then(|| self.curvature_box(dual, grams));
-                (gap, curvature)
+                (gap, noise, curvature)
             }
-            (Form::Free { gap, curvature }, _) => (gap, curvature),
-            (Form::Box { .. }, Domain::Free { .. }) => (0.0, None),
+            Domain::Free { .. } => (inner.gap, inner.gap_noise, inner.curvature),
         };
         TaskEvaluation {
             // Exactly what the sensitivities belong to.
@@ -262,6 +264,7 @@ impl State {
             curvature,
             steps: inner.steps,
             noise: inner.noise,
+            gap_noise,
         }
     }
 
@@ -307,10 +310,35 @@ impl State {
         // Many small steps add up their rounding.
         let mut is_exact = true;
         let (mut least, mut idle) = (f64::INFINITY, 0);
+        // Small steps may cost as much as interior points before these have their turn; less where they had it last time.
+        let patience = if self.is_hard {
+            2 * linear.len()
+        } else {
+            interior::price_in_small_steps(product.len())
+        };
+        let mut may_go_inside = effort.concave;
+        self.is_hard = false;
         while gap > accuracy && !effort.stop.now() {
             // Rounding (in single precision at the latest) sets a limit to what can be reached.
             idle = if gap < 0.9 * least { 0 } else { idle + 1 };
             least = least.min(gap);
+            if may_go_inside && (idle > IDLE_ROUNDS || steps >= patience) {
+                may_go_inside = false;
+                let wanted = 0.5 * accuracy / dual.scale;
+                let found = interior::solve(&qp, rows, &self.beta, wanted, effort.stop);
+                let found = found
+                    .filter(|found| dual.scale * qp::gap(&qp, &found.beta, &found.product) < gap);
+                if let Some(found) = found {
+                    self.is_hard = true;
+                    (self.beta, product) = (found.beta, found.product);
+                    is_exact = true;
+                    steps += found.iterations;
+                    gap = dual.scale * qp::gap(&qp, &self.beta, &product);
+                    accuracy = target(&self.beta, &product);
+                    (known, due, idle) = (None, direct, 0);
+                    continue;
+                }
+            }
             if idle > IDLE_ROUNDS {
                 break;
             }
@@ -355,7 +383,8 @@ impl State {
                     2 * linear.len()
                 } else {
                     100 * linear.len()
-                },
+                }
+                .min(if may_go_inside { patience } else { usize::MAX }),
             };
             let taken = qp::solve(&qp, rows, &mut self.beta, &mut product, &smo, effort.stop);
             is_exact &= taken == 0;
@@ -392,7 +421,11 @@ impl State {
             constant: dual.scale * dot(&dual.linear, &self.beta),
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
-            form: Form::Box { linear },
+            errors: product_errors(&self.beta, rows.diagonal()),
+            gap: f64::INFINITY,
+            gap_noise: 0.0,
+            curvature: None,
+            linear,
         }
     }
 
@@ -456,26 +489,34 @@ impl State {
         })?;
         drop(matrix);
         // β ← β + (K + ρ)⁻¹ (q − Kβ − ρβ): from any β, warm or cold; twice for full accuracy.
-        let mut gap = f64::INFINITY;
         let mut product = self.product(here);
-        let least = ridge.iter().fold(f64::INFINITY, |a, &b| a.min(b));
+        let residual = |beta: &[f64], product: &[f64]| -> Vec<f64> {
+            (0..n)
+                .map(|i| linear[i] - product[i] - ridge[i] * beta[i])
+                .collect()
+        };
+        // J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i²/ρ_i, r as large as rounding may have it.
+        let gap = |residual: &[f64], errors: &[f64]| {
+            let squares = (0..n).map(|i| (residual[i].abs() + errors[i]).powi(2) / ridge[i]);
+            0.5 * dual.scale * squares.sum::<f64>()
+        };
+        let none = vec![0.0; n];
         for _ in 0..3 {
-            let mut residual: Vec<f64> = (0..n)
-                .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
-                .collect();
-            // J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ ‖r‖² / min ρ
-            gap = 0.5 * dual.scale * dot(&residual, &residual) / least;
-            if gap <= 1e-3 * effort.accuracy * (dual.scale * dot(&linear, &self.beta)).abs() {
+            let mut left = residual(&self.beta, &product);
+            let value = (dual.scale * dot(&linear, &self.beta)).abs();
+            if gap(&left, &none) <= 1e-3 * effort.accuracy * value {
                 break;
             }
-            factor.solve(&mut residual, 1);
-            linalg::axpy(1.0, &residual, &mut self.beta);
+            factor.solve(&mut left, 1);
+            linalg::axpy(1.0, &left, &mut self.beta);
             product = rows.product(&self.beta);
         }
-        let residual: Vec<f64> = (0..n)
-            .map(|i| linear[i] - product[i] - ridge[i] * self.beta[i])
-            .collect();
-        gap = gap.min(0.5 * dual.scale * dot(&residual, &residual) / least);
+        let left = residual(&self.beta, &product);
+        let mut errors = product_errors(&self.beta, rows.diagonal());
+        for (i, error) in errors.iter_mut().enumerate() {
+            *error += f64::EPSILON * (linear[i].abs() + (ridge[i] * self.beta[i]).abs());
+        }
+        let (exact, gap) = (gap(&left, &none), gap(&left, &errors));
         let penalty: f64 = (0..n).map(|i| ridge[i] * self.beta[i] * self.beta[i]).sum();
         self.product = Some((product, theta.to_vec()));
         let curvature = effort.curvature.then(|| {
@@ -488,9 +529,13 @@ impl State {
         });
         Ok(Inner {
             constant: dual.scale * (dot(&dual.linear, &self.beta) - 0.5 * penalty),
-            form: Form::Free { gap, curvature },
+            gap,
+            gap_noise: gap - exact,
+            curvature,
             steps: 1,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
+            errors: Vec::new(),
+            linear,
         })
     }
 
@@ -577,7 +622,11 @@ fn slope_size(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
     (largest(diagonal) * beta.iter().map(|value| value.abs()).sum::<f64>()).max(1e-300)
 }
 
-/// 1e-14 of the terms that are added up in q'β − ½ β'Kβ: what rounding can do to it.
+/// What rounding can do to a sum, as a part of the terms that are added up in it. With n terms in eight lanes it is at most (n/8 + 3) times half
+/// of the last digit, and √(n/8) times that by chance; |K_ij| ≤ √(K_ii K_jj) is generous on top of it.
+const ROUNDING: f64 = 1e-15;
+
+/// What rounding can do to q'β − ½ β'Kβ.
 fn noise(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
     let n = diagonal.len();
     let (mut straight, mut root) = (0.0, 0.0);
@@ -585,7 +634,16 @@ fn noise(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
         straight += (linear[v] * value).abs();
         root += value.abs() * diagonal[v % n].abs().sqrt();
     }
-    1e-14 * (straight + 0.5 * root * root)
+    ROUNDING * (straight + 0.5 * root * root)
+}
+
+/// What rounding can do to each entry of Kβ.
+fn product_errors(beta: &[f64], diagonal: &[f64]) -> Vec<f64> {
+    let n = diagonal.len();
+    let roots: Vec<f64> = diagonal.iter().map(|d| d.abs().sqrt()).collect();
+    let terms = beta.iter().enumerate().map(|(v, b)| b.abs() * roots[v % n]);
+    let length = ROUNDING * terms.sum::<f64>();
+    roots.iter().map(|root| root * length).collect()
 }
 
 /// q'β − ½ β'Kβ

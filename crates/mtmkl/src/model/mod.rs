@@ -128,6 +128,7 @@ impl Model {
         common: Option<Grid>,
         specific: Option<Grid>,
         fitted: Vec<Fitted>,
+        witness: Vec<Vec<f64>>,
         outcome: Outcome,
     ) -> Self {
         let position = |task: &Task, i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
@@ -175,7 +176,8 @@ impl Model {
         let task_models = tasks
             .iter()
             .zip(fitted)
-            .map(|(task, machine)| {
+            .zip(witness)
+            .map(|((task, machine), witness)| {
                 let chosen: Vec<usize> = (0..machine.beta.len())
                     .filter(|&i| machine.beta[i] != 0.0)
                     .collect();
@@ -189,7 +191,11 @@ impl Model {
                         .collect(),
                     beta: chosen.iter().map(|&i| machine.beta[i]).collect(),
                     offset: machine.offset,
-                    witness: None,
+                    witness: (witness != machine.beta).then(|| {
+                        let rows = (0..witness.len()).filter(|&i| witness[i] != 0.0);
+                        let (rows, beta) = rows.map(|i| (position(task, i), witness[i])).unzip();
+                        Witness { rows, beta }
+                    }),
                 }
             })
             .collect();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::start::{coarse_start, known_start};
 use super::{Choice, Precision, Problem, ProblemSpec};
-use crate::engine::{Engine, LocalEngine, Request, TaskData};
+use crate::engine::{Engine, LocalEngine, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{Grams, Storage};
 use crate::machine::{Machine, MachineSpec};
@@ -186,8 +186,7 @@ impl Prepared<'_> {
         }
         let started = Instant::now();
         let problem = self.problem;
-        let stop = run.deadline();
-        let mut part = run.part(&stop);
+        let mut part = run.part(&run.deadline());
         if let Some(observer) = &mut run.observer {
             part.observer = Some(&mut **observer);
         }
@@ -206,14 +205,15 @@ impl Prepared<'_> {
             (SolverSpec::Epf(_), _) => None,
         };
         let solution = solver.solve(&mut engine, &choice.sharing, start.as_ref(), &mut part)?;
-        // The engine may last have looked at another θ; the machines of the model belong to the answer.
-        let request = Request {
-            accuracy: 0.1 * run.tolerance,
-            curvature: false,
-            stop,
+        // The machines that objective and bound are of, whatever the engine last looked at.
+        let machines = engine.fitted(&solution.machines);
+        let witness = engine.mixed(&solution.witness);
+        let (Some(fitted), Some(witness)) = (machines, witness) else {
+            return Err(Error::Numeric {
+                place: "the answer".to_string(),
+                problem: "the engine has forgotten its machines; this is a mistake in mtmkl, please report it".to_string(),
+            });
         };
-        engine.evaluate(&solution.theta, &request)?;
-        let fitted = engine.fitted();
         let solve = started.elapsed().as_secs_f64();
         let outcome = Outcome {
             status: solution.status,
@@ -240,6 +240,7 @@ impl Prepared<'_> {
             common,
             specific,
             fitted,
+            witness,
             outcome,
         ))
     }

@@ -8,26 +8,15 @@ use super::Qp;
 /// Σ_i C_i (1 − y_i(f_i + b))₊ + ½‖w‖² − (1'α − ½‖w‖²). The linear programme over a box with one sum is solved exactly by
 /// filling the largest slopes first; each summand of the result is ≥ 0, so nothing cancels.
 pub(crate) fn gap(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
+    gap_at(qp, beta, product, multiplier(qp, beta, product))
+}
+
+/// The same for another offset b: max over β' within the bounds of ⟨q − Kβ − b, β' − β⟩.
+fn gap_at(qp: &Qp<'_>, beta: &[f64], product: &[f64], offset: f64) -> f64 {
     let n = product.len();
-    let slopes: Vec<f64> = (0..beta.len())
-        .map(|v| qp.linear[v] - product[v % n])
-        .collect();
-    let mass: f64 = beta
-        .iter()
-        .zip(qp.lower)
-        .map(|(value, lower)| value - lower)
-        .sum();
-    let bounds = qp.upper.iter().zip(qp.lower);
-    let rooms = slopes.iter().zip(bounds);
-    let multiplier = last_filled(
-        rooms
-            .map(|(&slope, (upper, lower))| (slope, upper - lower))
-            .collect(),
-        mass,
-    );
     (0..beta.len())
         .map(|v| {
-            let slope = slopes[v] - multiplier;
+            let slope = qp.linear[v] - product[v % n] - offset;
             if slope > 0.0 {
                 slope * (qp.upper[v] - beta[v])
             } else {
@@ -35,6 +24,18 @@ pub(crate) fn gap(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
             }
         })
         .sum()
+}
+
+/// The multiplier of the sum in that linear programme: the b for which the primal objective is least.
+fn multiplier(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
+    let n = product.len();
+    let filled = beta.iter().zip(qp.lower);
+    let mass: f64 = filled.map(|(value, lower)| value - lower).sum();
+    let room = |v: usize| {
+        let slope = qp.linear[v] - product[v % n];
+        (slope, qp.upper[v] - qp.lower[v])
+    };
+    last_filled((0..beta.len()).map(room).collect(), mass)
 }
 
 /// The slope at which the mass is used up when the largest slopes are filled first, each with its room.
@@ -73,17 +74,22 @@ pub(crate) fn violation(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
     (highest - lowest).max(0.0)
 }
 
+/// Next to a bound, a variable that only rounding keeps off it is not free: so much of the distance between its bounds.
+pub(crate) const MARGIN: f64 = 1e-10;
+
 /// b, the multiplier of Σβ = s: the slope that all free variables share at the optimum, else the middle of what is allowed.
 pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
     let n = product.len();
     let (mut sum, mut free) = (0.0, 0_usize);
     let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
     for v in 0..beta.len() {
-        if qp.lower[v] >= qp.upper[v] {
+        let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
+        if margin <= 0.0 {
             continue;
         }
         let slope = qp.linear[v] - product[v % n];
-        let (grows, shrinks) = (beta[v] < qp.upper[v], beta[v] > qp.lower[v]);
+        let grows = beta[v] < qp.upper[v] - margin;
+        let shrinks = beta[v] > qp.lower[v] + margin;
         if grows && shrinks {
             sum += slope;
             free += 1;
@@ -99,6 +105,53 @@ pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
         (0, true, false) => highest,
         (0, false, true) => lowest,
         (0, false, false) => 0.0,
+    }
+}
+
+/// A machine's offset, the gap with that very offset, and how much more it can be for rounding.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offset {
+    pub(crate) offset: f64,
+    pub(crate) gap: f64,
+    pub(crate) noise: f64,
+}
+
+/// A gap that is larger by this factor is as good.
+const AS_GOOD: f64 = 1.1;
+
+/// The gap with this offset, wherever slopes are within these errors (one per sample) of what they were computed as.
+fn safe_gap(qp: &Qp<'_>, beta: &[f64], product: &[f64], offset: f64, errors: &[f64]) -> f64 {
+    let n = product.len();
+    let digits = f64::EPSILON * offset.abs();
+    (0..beta.len())
+        .map(|v| {
+            let slope = qp.linear[v] - product[v % n] - offset;
+            let error = errors[v % n] + f64::EPSILON * qp.linear[v].abs() + digits;
+            let grown = (slope + error) * (qp.upper[v] - beta[v]);
+            let shrunk = (slope - error) * (qp.lower[v] - beta[v]);
+            grown.max(shrunk).max(0.0)
+        })
+        .sum()
+}
+
+/// The usual [`offset`] where it is as good as the best one: far from the optimum free variables have no slope in common. `errors` is what
+/// rounding can do to Kβ.
+pub(crate) fn best_offset(qp: &Qp<'_>, beta: &[f64], product: &[f64], errors: &[f64]) -> Offset {
+    let with = |offset: f64| {
+        let gap = gap_at(qp, beta, product, offset);
+        let safe = safe_gap(qp, beta, product, offset, errors);
+        Offset {
+            offset,
+            gap,
+            noise: safe - gap,
+        }
+    };
+    let usual = with(offset(qp, beta, product));
+    let best = with(multiplier(qp, beta, product));
+    if usual.gap + usual.noise <= AS_GOOD * (best.gap + best.noise) {
+        usual
+    } else {
+        best
     }
 }
 

@@ -1,9 +1,10 @@
 //! The box-constrained quadratic programme that all machines but ridge regression solve, and how far from its optimum a point is.
 
 mod bound;
+pub(crate) mod interior;
 mod smo;
 
-pub(crate) use bound::{gap, offset, violation};
+pub(crate) use bound::{MARGIN, best_offset, gap, offset, violation};
 pub(crate) use smo::{Smo, solve};
 
 /// max q'β − ½ β'Kβ  subject to  lower ≤ β ≤ upper, Σβ = s (s is the sum of the starting point).

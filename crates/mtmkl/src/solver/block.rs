@@ -1,7 +1,7 @@
 //! Tasks that step together: all of them or, where Ψ is a product over tasks, each on its own. Then J = Σ_t J_t has nothing that ties one
 //! task's step to another's: each has its own damping and its own bound, and is done when it is done.
 
-use super::cuts::{History, Known, mixed_bound};
+use super::cuts::{History, Known, Proof};
 use super::model::Model;
 use crate::engine::{Curvature, Evaluation};
 use crate::grid::Grid;
@@ -39,7 +39,7 @@ pub(super) struct Block {
     history: History,
     damping: Vec<f64>,
     /// A lower bound on the least J of these tasks.
-    pub(super) bound: f64,
+    pub(super) proof: Proof,
     /// Where to, how far of it, and the slope of J from here to there (the model's value is about half of it).
     target: Parts,
     pub(super) step: f64,
@@ -65,10 +65,10 @@ impl Block {
     pub(super) fn new(sharing: Sharing, parts: Parts, current: Evaluation) -> Self {
         let theta = sharing.theta(&parts);
         let here = Known::new(&theta, &current);
-        let mut block = Self {
+        Self {
             history: History::new(theta.kernels()),
             damping: vec![0.0; theta.rows()],
-            bound: f64::NEG_INFINITY,
+            proof: Proof::of(&theta, &current, &sharing),
             target: parts.clone(),
             step: 1.0,
             slope: 0.0,
@@ -78,10 +78,7 @@ impl Block {
             parts,
             current,
             here,
-        };
-        let first = block.current.clone();
-        block.learn(&theta, &first);
-        block
+        }
     }
 
     pub(super) fn tasks(&self) -> usize {
@@ -107,13 +104,26 @@ impl Block {
 
     /// What an evaluation at θ says about the least J.
     fn learn(&mut self, theta: &Grid, evaluation: &Evaluation) {
-        let (_, support) = self.sharing.maximise(&evaluation.sensitivities);
-        self.bound = self.bound.max(evaluation.constant(theta) - support);
+        self.learn_proof(Proof::of(theta, evaluation, &self.sharing));
+    }
+
+    fn learn_proof(&mut self, proof: Proof) {
+        if proof.bound > self.proof.bound {
+            self.proof = proof;
+        }
+    }
+
+    /// The evaluations that this block still knows of.
+    pub(super) fn evaluations(&self) -> impl Iterator<Item = usize> + '_ {
+        let witness = self.proof.witness.iter().flatten();
+        std::iter::once(self.current.number)
+            .chain(self.history.evaluations())
+            .chain(witness.map(|(number, _)| *number))
     }
 
     /// Chooses the next step, given how large the gap of this block may remain. What the model finds out about the lower bound, the block learns.
     pub(super) fn aim(&mut self, tolerated: f64) {
-        let gap = (self.current.upper() - self.bound).max(0.0);
+        let gap = (self.current.upper() - self.proof.bound).max(0.0);
         self.is_done = gap <= DONE * tolerated;
         if self.is_done {
             self.target = self.parts.clone();
@@ -156,7 +166,7 @@ impl Block {
             };
             found = plain.minimise(&constraints, accuracy, least);
         }
-        let mut bound = mixed_bound(&self.here, &cuts, &found.weights, &self.sharing);
+        let mut proof = Proof::mixed(&self.here, &cuts, &found.weights, &self.sharing);
         if -found.value < BEHIND * gap && self.history.is_kept() {
             // θ is better than the bound says.
             let lines = self.history.lines(&self.here);
@@ -168,8 +178,12 @@ impl Block {
                 ..model
             };
             let found = model.minimise(&constraints, BEHIND * gap, BEHIND * tolerated);
-            let mixed = mixed_bound(&self.here, &lines, &found.weights, &self.sharing);
-            bound = bound.max(mixed);
+            proof = proof.or(Proof::mixed(
+                &self.here,
+                &lines,
+                &found.weights,
+                &self.sharing,
+            ));
         }
         let mut target = found.parts;
         if found.gap > 2.0 * accuracy {
@@ -182,7 +196,7 @@ impl Block {
         self.slope = sensitivities.dot(theta) - sensitivities.dot(&self.sharing.theta(&target));
         self.step = 1.0;
         self.target = target;
-        self.bound = self.bound.max(bound);
+        self.learn_proof(proof);
     }
 
     /// Takes the step if J is there what it should be.

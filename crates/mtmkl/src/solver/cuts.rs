@@ -5,7 +5,7 @@
 //! linear function that J_t is nowhere below, and for machines with κα in Ω for 0 ≤ κ ≤ 1 further ones. Where one is above the model q_t at its θ_j, the
 //! model becomes q_t + max(0, max_j r_j), r_j = b_j + a_j'δ. For a quadratic J all r_j vanish.
 
-use crate::engine::{Curvature, Evaluation};
+use crate::engine::{Curvature, Evaluation, Mixture};
 use crate::grid::{Grid, dot};
 use crate::linalg::axpy;
 use crate::sharing::Sharing;
@@ -18,6 +18,9 @@ pub(super) struct Cut {
     /// The linear function it comes from: J_t(θ) ≥ constant − sensitivities'θ.
     constant: f64,
     sensitivities: Vec<f64>,
+    /// What rounding can do to it, and the α that it is of: κ times that of an evaluation.
+    noise: f64,
+    source: (usize, f64),
 }
 
 impl Cut {
@@ -29,10 +32,14 @@ impl Cut {
 /// What an evaluation leaves: J_t(θ) ≥ value_t − s_t'(θ − θ_j).
 #[derive(Debug, Clone)]
 pub(super) struct Known {
+    pub(super) number: usize,
+    /// κ of each task: 1 but for [`Known::scaled`].
+    kappas: Vec<f64>,
     pub(super) theta: Grid,
     pub(super) values: Vec<f64>,
     pub(super) sensitivities: Grid,
     gaps: Vec<f64>,
+    noises: Vec<f64>,
     scales: Vec<bool>,
 }
 
@@ -63,10 +70,13 @@ struct Comparison {
 impl Known {
     pub(super) fn new(theta: &Grid, evaluation: &Evaluation) -> Self {
         Self {
+            number: evaluation.number,
+            kappas: vec![1.0; evaluation.values.len()],
             theta: theta.clone(),
             values: evaluation.values.clone(),
             sensitivities: evaluation.sensitivities.clone(),
             gaps: evaluation.gaps.clone(),
+            noises: evaluation.noises.clone(),
             scales: evaluation.scales.clone(),
         }
     }
@@ -85,6 +95,7 @@ impl Known {
             if !(self.scales[task] && along > 0.0) {
                 continue;
             }
+            known.kappas[task] = kappa;
             let longer = constant / (2.0 * kappa * along);
             known.values[task] = kappa * constant - kappa * kappa * longer * along;
             for weight in known.theta.row_mut(task) {
@@ -149,6 +160,18 @@ impl Known {
             .collect()
     }
 
+    /// The linear function that J_t is nowhere below, as a cut of this slope and offset.
+    fn as_cut(&self, task: usize, slope: Vec<f64>, offset: f64) -> Cut {
+        Cut {
+            slope,
+            offset,
+            constant: self.constant(task),
+            sensitivities: self.sensitivities.row(task).to_vec(),
+            noise: self.noises[task],
+            source: (self.number, self.kappas[task]),
+        }
+    }
+
     /// The cut that another evaluation makes into the model here; none where the model is above it there anyway.
     fn cut(&self, other: &Self, curvature: &[Curvature], task: usize) -> Option<(Vec<f64>, f64)> {
         let there = self.compare(other, curvature, task);
@@ -190,6 +213,11 @@ impl History {
         self.is_kept
     }
 
+    /// The evaluations that are remembered.
+    pub(super) fn evaluations(&self) -> impl Iterator<Item = usize> + '_ {
+        self.evaluations.iter().map(|known| known.number)
+    }
+
     pub(super) fn add(&mut self, known: Known) {
         if !self.is_kept {
             return;
@@ -213,12 +241,7 @@ impl History {
                     .chain(&scaled)
                     .filter_map(|other| {
                         let (slope, offset) = at.cut(other, curvature, task)?;
-                        Some(Cut {
-                            slope,
-                            offset,
-                            constant: other.constant(task),
-                            sensitivities: other.sensitivities.row(task).to_vec(),
-                        })
+                        Some(other.as_cut(task, slope, offset))
                     })
                     .collect()
             })
@@ -233,18 +256,10 @@ impl History {
                 let s = at.sensitivities.row(task);
                 let lines = self.evaluations.iter().map(|other| {
                     let theirs = other.sensitivities.row(task);
-                    let constant = other.constant(task);
-                    let offset = constant - dot(theirs, at.theta.row(task)) - at.values[task];
-                    Cut {
-                        slope: s
-                            .iter()
-                            .zip(theirs)
-                            .map(|(here, there)| here - there)
-                            .collect(),
-                        offset,
-                        constant,
-                        sensitivities: theirs.to_vec(),
-                    }
+                    let there = other.constant(task) - dot(theirs, at.theta.row(task));
+                    let pairs = s.iter().zip(theirs);
+                    let slope = pairs.map(|(here, there)| here - there).collect();
+                    other.as_cut(task, slope, there - at.values[task])
                 });
                 lines.collect()
             })
@@ -252,28 +267,65 @@ impl History {
     }
 }
 
-/// D of the evaluation at θ_k mixed with the cuts in these proportions: also a lower bound on J*. At a corner of J no single α gives a good one.
-pub(super) fn mixed_bound(
-    at: &Known,
-    cuts: &[Vec<Cut>],
-    weights: &[Vec<f64>],
-    sharing: &Sharing,
-) -> f64 {
-    let mut mixed = at.sensitivities.clone();
-    let mut constant = 0.0;
-    for (task, (cuts, weights)) in cuts.iter().zip(weights).enumerate() {
-        let left = 1.0 - weights.iter().sum::<f64>();
-        constant += left * at.constant(task);
-        let out = mixed.row_mut(task);
-        for value in out.iter_mut() {
-            *value *= left;
-        }
-        for (cut, &weight) in cuts.iter().zip(weights) {
-            constant += weight * cut.constant;
-            axpy(weight, &cut.sensitivities, out);
+/// A lower bound on the least J, and for each task the mixture of α that proves it.
+#[derive(Debug, Clone)]
+pub(super) struct Proof {
+    pub(super) bound: f64,
+    pub(super) witness: Vec<Mixture>,
+}
+
+impl Proof {
+    /// D of one evaluation.
+    pub(super) fn of(theta: &Grid, evaluation: &Evaluation, sharing: &Sharing) -> Self {
+        let (_, support) = sharing.maximise(&evaluation.sensitivities);
+        Self {
+            bound: evaluation.constant(theta) - support - evaluation.noise(),
+            witness: vec![vec![(evaluation.number, 1.0)]; evaluation.values.len()],
         }
     }
-    constant - sharing.maximise(&mixed).1
+
+    /// D of the evaluation at θ_k mixed with the cuts in these proportions. At a corner of J no single α gives a good bound.
+    pub(super) fn mixed(
+        at: &Known,
+        cuts: &[Vec<Cut>],
+        weights: &[Vec<f64>],
+        sharing: &Sharing,
+    ) -> Self {
+        let mut mixed = at.sensitivities.clone();
+        let mut constant = 0.0;
+        let mut witness = Vec::with_capacity(cuts.len());
+        for (task, cuts) in cuts.iter().enumerate() {
+            // Without cuts there are no weights.
+            let weights = weights.get(task).map_or(&[][..], |weights| weights);
+            let left = 1.0 - weights.iter().sum::<f64>();
+            constant += left * (at.constant(task) - at.noises[task]);
+            let mut mixture = vec![(at.number, left)];
+            let out = mixed.row_mut(task);
+            for value in out.iter_mut() {
+                *value *= left;
+            }
+            for (cut, &weight) in cuts.iter().zip(weights) {
+                constant += weight * (cut.constant - cut.noise);
+                axpy(weight, &cut.sensitivities, out);
+                let (number, kappa) = cut.source;
+                mixture.push((number, weight * kappa));
+            }
+            witness.push(mixture);
+        }
+        Self {
+            bound: constant - sharing.maximise(&mixed).1,
+            witness,
+        }
+    }
+
+    /// The better one.
+    pub(super) fn or(self, other: Self) -> Self {
+        if other.bound > self.bound {
+            other
+        } else {
+            self
+        }
+    }
 }
 
 #[cfg(test)]
@@ -328,13 +380,15 @@ mod tests {
                 values.push(best);
             }
             Evaluation {
+                number: 0,
                 gaps: vec![0.0; SHAPE.tasks],
                 values,
                 sensitivities,
                 curvature: None,
                 scales: vec![true; SHAPE.tasks],
                 inner_iterations: 0,
-                noise: 0.0,
+                noises: vec![0.0; SHAPE.tasks],
+                gap_noises: vec![0.0; SHAPE.tasks],
             }
         }
 
@@ -399,7 +453,8 @@ mod tests {
                         some.iter().map(|weight| weight / total).collect()
                     })
                     .collect();
-                highest = highest.max(mixed_bound(&at, &cuts, &weights, &sharing));
+                let proof = Proof::mixed(&at, &cuts, &weights, &sharing);
+                highest = highest.max(proof.bound);
             }
             for _ in 0..200 {
                 // In the ball Σ θ ≤ 1 of all tasks and kernels.

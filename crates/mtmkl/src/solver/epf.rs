@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Certificate, Solution, Solver, inner_accuracy};
+use super::{Candidate, Certificate, Solution, Solver, inner_accuracy};
 use crate::engine::{Engine, Evaluation, LocalMaximum, Request};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
@@ -226,7 +226,8 @@ impl Solver for Epf {
             stop: certificate.stop.clone(),
         };
         let (evaluation, maxima) = self.evaluate(engine, &theta, &request, run.seed)?;
-        certificate.record(&parts, &theta, &evaluation, sharing, 0.0, run);
+        let at = Candidate::new(&parts, &theta, &evaluation);
+        certificate.record(at, sharing, 0.0, run)?;
         let mut point = Point {
             omega: evaluation.lower(),
             parts,
@@ -255,6 +256,7 @@ impl Solver for Epf {
             }
             let mut step = 1.0;
             loop {
+                engine.keep(&certificate.evaluations().collect::<Vec<_>>());
                 let mut trial = point.clone();
                 trial.parts.move_towards(&aim, step);
                 trial.theta = sharing.theta(&trial.parts);
@@ -262,7 +264,8 @@ impl Solver for Epf {
                 let (evaluation, maxima) =
                     self.evaluate(engine, &trial.theta, &request, run.seed)?;
                 trial.maxima = maxima;
-                certificate.record(&trial.parts, &trial.theta, &evaluation, sharing, step, run);
+                let at = Candidate::new(&trial.parts, &trial.theta, &evaluation);
+                certificate.record(at, sharing, step, run)?;
                 if self.penalty(&trial) - penalty <= self.sigma * step * slope {
                     point = trial;
                     break;
@@ -277,9 +280,11 @@ impl Solver for Epf {
                         break 'outer Status::Stalled;
                     }
                     request.accuracy = (0.01 * request.accuracy).max(1e-14);
+                    engine.keep(&certificate.evaluations().collect::<Vec<_>>());
                     let (evaluation, maxima) =
                         self.evaluate(engine, &point.theta, &request, run.seed)?;
-                    certificate.record(&point.parts, &point.theta, &evaluation, sharing, 0.0, run);
+                    let at = Candidate::new(&point.parts, &point.theta, &evaluation);
+                    certificate.record(at, sharing, 0.0, run)?;
                     point.omega = evaluation.lower();
                     point.maxima = maxima;
                     break;

@@ -7,6 +7,7 @@
 //! so the difference is a rigorous optimality gap for the whole problem.
 
 mod block;
+mod certificate;
 mod cuts;
 mod epf;
 mod excess;
@@ -15,17 +16,17 @@ mod newton;
 mod system;
 mod term;
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 
 pub use epf::Epf;
 pub use newton::Newton;
 
-use crate::engine::{Engine, Evaluation};
+use certificate::{Candidate, Certificate};
+
+use crate::engine::{Engine, Mixture};
 use crate::error::Result;
 use crate::grid::Grid;
-use crate::run::{Pass, Run, Status, Stop};
+use crate::run::{Pass, Run, Status};
 use crate::sharing::{Parts, Sharing};
 
 /// The answer of an outer solver: θ with the best certified objective.
@@ -43,6 +44,10 @@ pub struct Solution {
     pub bound: f64,
     /// (objective − bound) / |objective|.
     pub gap: f64,
+    /// For each task the number of the evaluation whose machine `objective` is of.
+    pub machines: Vec<usize>,
+    /// For each task the mixture of evaluations that proves `bound`.
+    pub witness: Vec<Mixture>,
     /// Why another solver than the one that was asked did the work.
     pub fallback: Option<Fallback>,
     /// Every pass, in order.
@@ -101,120 +106,6 @@ pub enum Fallback {
     Sharing,
     /// A kernel is indefinite, so that ḡ is not concave.
     Indefinite,
-}
-
-/// The best upper and lower bounds seen, the passes made, and the reasons to stop.
-#[derive(Debug)]
-struct Certificate {
-    objective: f64,
-    bound: f64,
-    noise: f64,
-    best: Parts,
-    trace: Vec<Pass>,
-    started: Instant,
-    stop: Stop,
-    tolerance: f64,
-    max_passes: usize,
-}
-
-impl Certificate {
-    fn new(start: Parts, run: &Run<'_>) -> Self {
-        Self {
-            objective: f64::INFINITY,
-            bound: f64::NEG_INFINITY,
-            noise: 0.0,
-            best: start,
-            trace: Vec::new(),
-            started: Instant::now(),
-            stop: run.deadline(),
-            tolerance: run.tolerance,
-            max_passes: run.max_passes,
-        }
-    }
-
-    /// Takes in one evaluation at θ and tells the observer.
-    fn record(
-        &mut self,
-        parts: &Parts,
-        theta: &Grid,
-        evaluation: &Evaluation,
-        sharing: &Sharing,
-        step: f64,
-        run: &mut Run<'_>,
-    ) {
-        let bound = evaluation.constant(theta) - sharing.maximise(&evaluation.sensitivities).1;
-        self.bound = self.bound.max(bound);
-        let objective = evaluation.upper();
-        if objective < self.objective {
-            self.objective = objective;
-            self.noise = evaluation.noise;
-            self.best = parts.clone();
-        }
-        let pass = Pass {
-            number: self.trace.len() + 1,
-            objective: self.objective,
-            bound: self.bound,
-            gap: self.gap(),
-            step,
-            inner_iterations: evaluation.inner_iterations,
-            seconds: self.started.elapsed().as_secs_f64(),
-        };
-        run.report(&pass);
-        self.trace.push(pass);
-    }
-
-    /// Takes in another lower bound on J*, known since the last pass.
-    fn raise_bound(&mut self, bound: f64) {
-        if bound <= self.bound {
-            return;
-        }
-        self.bound = bound;
-        let gap = self.gap();
-        if let Some(pass) = self.trace.last_mut() {
-            (pass.bound, pass.gap) = (bound, gap);
-        }
-    }
-
-    /// (objective − bound) / |objective|, never negative.
-    fn gap(&self) -> f64 {
-        let difference = self.objective - self.bound;
-        // What rounding can do is no gap: an optimum of zero would never be reached otherwise.
-        if difference <= self.noise {
-            0.0
-        } else {
-            difference / self.objective.abs().max(1e-300)
-        }
-    }
-
-    /// Why to stop now, if there is a reason.
-    fn finished(&self) -> Option<Status> {
-        if self.gap() <= self.tolerance {
-            Some(Status::Converged)
-        } else if self.stop.is_requested() {
-            Some(Status::Stopped)
-        } else if self.stop.is_late() {
-            Some(Status::TimeLimit)
-        } else if self.trace.len() >= self.max_passes {
-            Some(Status::PassLimit)
-        } else {
-            None
-        }
-    }
-
-    fn solution(self, sharing: &Sharing, status: Status) -> Solution {
-        let gap = self.gap();
-        let theta = sharing.theta(&self.best);
-        Solution {
-            parts: self.best,
-            theta,
-            status,
-            objective: self.objective,
-            bound: self.bound,
-            gap,
-            fallback: None,
-            trace: self.trace,
-        }
-    }
 }
 
 /// How tightly to solve the inner problems, relative to J, when the outer gap is this: a small part of it, never much below what

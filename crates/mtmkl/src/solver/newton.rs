@@ -1,10 +1,12 @@
 //! The second-order solver.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 
 use super::block::{Block, Verdict};
-use super::{Certificate, Epf, Fallback, Solution, Solver, inner_accuracy};
-use crate::engine::{Engine, Evaluation, Request};
+use super::{Candidate, Certificate, Epf, Fallback, Solution, Solver, inner_accuracy};
+use crate::engine::{Engine, Evaluation, Mixture, Request};
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
 use crate::run::{Run, Status};
@@ -56,7 +58,7 @@ impl Solver for Newton {
         };
         let first = engine.evaluate(&sharing.theta(&parts), &request)?;
         let mut blocks = blocks(sharing, &parts, &first)?;
-        record(&blocks, &first, sharing, 0.0, &mut certificate, run);
+        record(&blocks, &first, sharing, 0.0, &mut certificate, run)?;
         let shape = sharing.shape();
         let is_large = shape.tasks > 1 && shape.tasks * shape.kernels * shape.kernels >= LARGE;
         let pool = is_large
@@ -85,7 +87,7 @@ impl Solver for Newton {
                 }
                 None => blocks.iter_mut().for_each(|block| block.aim(tolerated)),
             }
-            certificate.raise_bound(blocks.iter().map(|block| block.bound).sum());
+            certificate.raise_bound(bound(&blocks), || witness(&blocks));
             if let Some(status) = certificate.finished() {
                 break status;
             }
@@ -93,6 +95,7 @@ impl Solver for Newton {
             let promise: f64 = blocks.iter().map(Block::promise).sum();
             let wanted = 0.1 * promise / certificate.objective.abs();
             request.accuracy = request.accuracy.min(wanted.max(0.01 * run.tolerance));
+            engine.keep(&known_evaluations(&blocks, &certificate));
             let trials: Vec<Parts> = blocks.iter().map(Block::trial).collect();
             let theta = sharing.theta(&joined(&trials));
             let evaluation = engine.evaluate(&theta, &request)?;
@@ -104,7 +107,7 @@ impl Solver for Newton {
                 let own = share(&evaluation, number, block.tasks());
                 verdicts.push(block.judge(trial, own));
             }
-            record(&blocks, &evaluation, sharing, step, &mut certificate, run);
+            record(&blocks, &evaluation, sharing, step, &mut certificate, run)?;
             let is_fruitless = |verdict: &Verdict| *verdict == Verdict::Noise;
             if verdicts.iter().all(is_fruitless) && certificate.finished().is_none() {
                 // What is left is within the inner solver's accuracy: look closer instead of stepping shorter.
@@ -112,12 +115,13 @@ impl Solver for Newton {
                     break Status::Stalled;
                 }
                 request.accuracy = (0.01 * request.accuracy).max(1e-14);
+                engine.keep(&known_evaluations(&blocks, &certificate));
                 let here: Vec<Parts> = blocks.iter().map(|block| block.parts.clone()).collect();
                 let evaluation = engine.evaluate(&sharing.theta(&joined(&here)), &request)?;
                 for (number, block) in blocks.iter_mut().enumerate() {
                     block.look_closer(share(&evaluation, number, block.tasks()));
                 }
-                record(&blocks, &evaluation, sharing, 0.0, &mut certificate, run);
+                record(&blocks, &evaluation, sharing, 0.0, &mut certificate, run)?;
             }
         };
         Ok(certificate.solution(sharing, status))
@@ -153,6 +157,7 @@ fn share(evaluation: &Evaluation, number: usize, tasks: usize) -> Evaluation {
         .clone()
         .flat_map(|task| evaluation.sensitivities.row(task).to_vec());
     Evaluation {
+        number: evaluation.number,
         values: evaluation.values[range.clone()].to_vec(),
         gaps: evaluation.gaps[range.clone()].to_vec(),
         sensitivities: Grid::from_values(tasks, evaluation.sensitivities.kernels(), rows.collect()),
@@ -160,9 +165,10 @@ fn share(evaluation: &Evaluation, number: usize, tasks: usize) -> Evaluation {
             .curvature
             .as_ref()
             .map(|all| all[range.clone()].to_vec()),
-        scales: evaluation.scales[range].to_vec(),
+        scales: evaluation.scales[range.clone()].to_vec(),
         inner_iterations: 0,
-        noise: 0.0,
+        noises: evaluation.noises[range.clone()].to_vec(),
+        gap_noises: evaluation.gap_noises[range].to_vec(),
     }
 }
 
@@ -179,6 +185,24 @@ fn joined(blocks: &[Parts]) -> Parts {
     Parts(terms.collect())
 }
 
+/// A lower bound on J*, where blocks have nothing in common the sum of theirs.
+fn bound(blocks: &[Block]) -> f64 {
+    blocks.iter().map(|block| block.proof.bound).sum()
+}
+
+/// What proves it.
+fn witness(blocks: &[Block]) -> Vec<Mixture> {
+    let proofs = blocks.iter().map(|block| &block.proof);
+    proofs.flat_map(|proof| proof.witness.clone()).collect()
+}
+
+/// The evaluations whose machines may be wanted yet.
+fn known_evaluations(blocks: &[Block], certificate: &Certificate) -> Vec<usize> {
+    let known = blocks.iter().flat_map(Block::evaluations);
+    let known: BTreeSet<usize> = known.chain(certificate.evaluations()).collect();
+    known.into_iter().collect()
+}
+
 /// One pass, with where all blocks are now and what they know.
 fn record(
     blocks: &[Block],
@@ -187,23 +211,31 @@ fn record(
     step: f64,
     certificate: &mut Certificate,
     run: &mut Run<'_>,
-) {
-    let bound = blocks.iter().map(|block| block.bound).sum();
-    certificate.bound = certificate.bound.max(bound);
+) -> Result<()> {
+    certificate.improve_bound(bound(blocks), || witness(blocks));
     let here: Vec<Parts> = blocks.iter().map(|block| block.parts.clone()).collect();
     let parts = joined(&here);
     let current = || blocks.iter().map(|block| &block.current);
     let rows = current().flat_map(|own| own.sensitivities.values().to_vec());
     let (tasks, kernels) = (sharing.shape().tasks, sharing.shape().kernels);
     let together = Evaluation {
+        number: evaluation.number,
         values: current().flat_map(|own| own.values.clone()).collect(),
         gaps: current().flat_map(|own| own.gaps.clone()).collect(),
         sensitivities: Grid::from_values(tasks, kernels, rows.collect()),
         curvature: None,
         scales: Vec::new(),
         inner_iterations: evaluation.inner_iterations,
-        noise: evaluation.noise,
+        noises: current().flat_map(|own| own.noises.clone()).collect(),
+        gap_noises: current().flat_map(|own| own.gap_noises.clone()).collect(),
     };
-    let theta = sharing.theta(&parts);
-    certificate.record(&parts, &theta, &together, sharing, step, run);
+    let at = Candidate {
+        parts: &parts,
+        theta: &sharing.theta(&parts),
+        evaluation: &together,
+        machines: current()
+            .flat_map(|own| vec![own.number; own.values.len()])
+            .collect(),
+    };
+    certificate.record(at, sharing, step, run)
 }

@@ -1,0 +1,371 @@
+//! A primal–dual interior point method: Mehrotra, "On the implementation of a primal–dual interior point method", SIAM J. Optim. 2 (1992).
+//!
+//! Small steps hardly move where K has a low rank or a wide spectrum and the bounds are far apart (a linear kernel on a few columns with a
+//! large C): they need a number of steps that grows with C. Interior points do not mind. One iteration factors K + diag(1/w), and some
+//! twenty are enough for any K and C, so this is what remains when small steps have cost as much.
+//!
+//! With a = β − lower, c = upper − β and multipliers z_l, z_u ≥ 0 of a ≥ 0, c ≥ 0, the conditions are q − Kβ − b + z_l − z_u = 0, Σβ = s and
+//! a z_l = c z_u = μ → 0. The start fulfils the linear ones, and so do all iterates.
+
+use super::{Qp, gap};
+use crate::gram::CombinedRows;
+use crate::linalg::Cholesky;
+use crate::run::Stop;
+
+/// No more iterations than this; some twenty are usual.
+const MAX_ITERATIONS: usize = 100;
+/// So many iterations without a better gap are the end: rounding is all that is left.
+const IDLE: usize = 5;
+/// How far towards the boundary a step may go.
+const TO_BOUNDARY: f64 = 0.995;
+/// Variables this close to a bound, as a part of the distance between the bounds, are put there if that does not spoil the gap.
+const SNAPS: [f64; 4] = [1e-5, 1e-7, 1e-9, 1e-11];
+/// Added to a diagonal of ones.
+const JITTER: f64 = 1e-15;
+
+/// How many small steps cost as much: twenty-five factorisations of n³/3 operations each, by steps of some eight n operations, which are bound by
+/// memory and take eight times as long apiece.
+pub(crate) fn price_in_small_steps(samples: usize) -> usize {
+    samples * samples / 8 + 10 * samples
+}
+
+/// β and Kβ.
+#[derive(Debug, Clone)]
+pub(crate) struct Interior {
+    pub(crate) beta: Vec<f64>,
+    pub(crate) product: Vec<f64>,
+    pub(crate) iterations: usize,
+}
+
+/// Maximises until the gap is at most `accuracy`, rounding ends the progress, or somebody asks to stop; `None` where nothing can move. The sum
+/// is that of `start`.
+pub(crate) fn solve(
+    qp: &Qp<'_>,
+    rows: &CombinedRows<'_>,
+    start: &[f64],
+    accuracy: f64,
+    stop: &Stop,
+) -> Option<Interior> {
+    let sum: f64 = start.iter().sum();
+    let mut point = Point::balanced(qp, rows, sum)?;
+    let mut best = (f64::INFINITY, point.beta.clone());
+    let (mut idle, mut iterations) = (0, 0);
+    for _ in 0..MAX_ITERATIONS {
+        let gap = gap(qp, &point.beta, &point.product);
+        if gap < best.0 {
+            // A gap that falls by less is not worth while.
+            idle = if gap < 0.9 * best.0 { 0 } else { idle + 1 };
+            best = (gap, point.beta.clone());
+        } else {
+            idle += 1;
+        }
+        if gap <= accuracy || idle > IDLE || stop.now() || !point.advance(qp, rows, sum) {
+            break;
+        }
+        iterations += 1;
+    }
+    let (gap, beta) = best;
+    let product = rows.product(&per_sample(&beta, rows.count()));
+    let found = Interior {
+        beta,
+        product,
+        iterations,
+    };
+    let wanted = accuracy.max(1.5 * gap);
+    let snapped = SNAPS
+        .iter()
+        .filter_map(|&margin| found.snapped(qp, rows, sum, margin))
+        .find(|snapped| self::gap(qp, &snapped.beta, &snapped.product) <= wanted);
+    Some(snapped.unwrap_or(found))
+}
+
+fn per_sample(values: &[f64], n: usize) -> Vec<f64> {
+    let mut sums = values[..n].to_vec();
+    for copy in values[n..].chunks_exact(n) {
+        for (sum, value) in sums.iter_mut().zip(copy) {
+            *sum += value;
+        }
+    }
+    sums
+}
+
+impl Interior {
+    /// With what is next to a bound at it, and what is strictly between made up for that.
+    fn snapped(&self, qp: &Qp<'_>, rows: &CombinedRows<'_>, sum: f64, margin: f64) -> Option<Self> {
+        let mut beta = self.beta.clone();
+        let mut rooms = vec![0.0; beta.len()];
+        for (v, value) in beta.iter_mut().enumerate() {
+            let (low, high) = (qp.lower[v], qp.upper[v]);
+            let near = margin * (high - low);
+            if *value <= low + near {
+                *value = low;
+            } else if *value >= high - near {
+                *value = high;
+            } else {
+                rooms[v] = (*value - low).min(high - *value);
+            }
+        }
+        let missing = sum - beta.iter().sum::<f64>();
+        let room: f64 = rooms.iter().sum();
+        if missing.abs() > 0.5 * room {
+            return None;
+        }
+        if missing != 0.0 {
+            for (value, own) in beta.iter_mut().zip(&rooms) {
+                *value += missing * own / room;
+            }
+        }
+        let product = rows.product(&per_sample(&beta, rows.count()));
+        Some(Self {
+            beta,
+            product,
+            iterations: self.iterations,
+        })
+    }
+}
+
+/// A point strictly between its bounds, with its multipliers.
+#[derive(Debug)]
+struct Point {
+    beta: Vec<f64>,
+    product: Vec<f64>,
+    offset: f64,
+    /// z_l and z_u; 0 where the bounds are one.
+    hold_low: Vec<f64>,
+    hold_high: Vec<f64>,
+    /// The variables that are not fixed.
+    movable: Vec<usize>,
+}
+
+/// A direction of everything.
+#[derive(Debug)]
+struct Direction {
+    beta: Vec<f64>,
+    offset: f64,
+    hold_low: Vec<f64>,
+    hold_high: Vec<f64>,
+}
+
+impl Point {
+    /// The same share of the distance between its bounds for each variable, and multipliers that go with the slopes there.
+    fn balanced(qp: &Qp<'_>, rows: &CombinedRows<'_>, sum: f64) -> Option<Self> {
+        let variables = qp.linear.len();
+        let movable: Vec<usize> = (0..variables)
+            .filter(|&v| qp.lower[v] < qp.upper[v])
+            .collect();
+        let least: f64 = qp.lower.iter().sum();
+        let width: f64 = movable.iter().map(|&v| qp.upper[v] - qp.lower[v]).sum();
+        let share = (sum - least) / width;
+        if !(share > 1e-12 && share < 1.0 - 1e-12) {
+            return None;
+        }
+        let beta: Vec<f64> = (0..variables)
+            .map(|v| qp.lower[v] + share * (qp.upper[v] - qp.lower[v]))
+            .collect();
+        let n = rows.count();
+        let product = rows.product(&per_sample(&beta, n));
+        let slope = |v: usize| qp.linear[v] - product[v % n];
+        let offset = movable.iter().map(|&v| slope(v)).sum::<f64>() / movable.len() as f64;
+        let size = movable.iter().map(|&v| (slope(v) - offset).abs());
+        let size = (size.sum::<f64>() / movable.len() as f64).max(f64::MIN_POSITIVE);
+        let mut point = Self {
+            hold_low: vec![0.0; variables],
+            hold_high: vec![0.0; variables],
+            offset,
+            movable,
+            beta,
+            product,
+        };
+        for &v in &point.movable {
+            let slope = qp.linear[v] - point.product[v % n] - offset;
+            point.hold_low[v] = size + (-slope).max(0.0);
+            point.hold_high[v] = size + slope.max(0.0);
+        }
+        Some(point)
+    }
+
+    /// Σ (a z_l + c z_u), after a step.
+    fn complementarity(&self, qp: &Qp<'_>, step: f64, direction: Option<&Direction>) -> f64 {
+        let moved = |values: &[f64], change: Option<&Vec<f64>>, v: usize| {
+            values[v] + change.map_or(0.0, |change| step * change[v])
+        };
+        let products = self.movable.iter().map(|&v| {
+            let beta = moved(&self.beta, direction.map(|d| &d.beta), v);
+            let low = moved(&self.hold_low, direction.map(|d| &d.hold_low), v);
+            let high = moved(&self.hold_high, direction.map(|d| &d.hold_high), v);
+            (beta - qp.lower[v]) * low + (qp.upper[v] - beta) * high
+        });
+        products.sum()
+    }
+
+    /// One predictor–corrector step; false where no further progress can be made.
+    fn advance(&mut self, qp: &Qp<'_>, rows: &CombinedRows<'_>, sum: f64) -> bool {
+        let Some(system) = System::new(self, qp, rows) else {
+            return false;
+        };
+        let total = self.complementarity(qp, 0.0, None);
+        let count = 2.0 * self.movable.len() as f64;
+        let predictor = self.direction(qp, &system, sum, 0.0, None);
+        let step = self.longest(qp, &predictor);
+        let after = self.complementarity(qp, step, Some(&predictor));
+        let sigma = (after / total).clamp(0.0, 1.0).powi(3);
+        let mu = sigma * total / count;
+        let corrector = self.direction(qp, &system, sum, mu, Some(&predictor));
+        let step = (TO_BOUNDARY * self.longest(qp, &corrector)).min(1.0);
+        if !(step.is_finite() && step > 1e-10) {
+            return false;
+        }
+        for &v in &self.movable {
+            let (low, high) = (qp.lower[v], qp.upper[v]);
+            self.beta[v] = (self.beta[v] + step * corrector.beta[v]).clamp(low, high);
+            self.hold_low[v] += step * corrector.hold_low[v];
+            self.hold_high[v] += step * corrector.hold_high[v];
+        }
+        self.offset += step * corrector.offset;
+        self.product = rows.product(&per_sample(&self.beta, rows.count()));
+        let is_inside = |&v: &usize| {
+            qp.lower[v] < self.beta[v]
+                && self.beta[v] < qp.upper[v]
+                && self.hold_low[v] > 0.0
+                && self.hold_high[v] > 0.0
+        };
+        self.movable.iter().all(is_inside)
+    }
+
+    /// Newton's direction towards a z_l = c z_u = μ, with the predictor's products taken into account.
+    fn direction(
+        &self,
+        qp: &Qp<'_>,
+        system: &System,
+        sum: f64,
+        mu: f64,
+        predicted: Option<&Direction>,
+    ) -> Direction {
+        let n = self.product.len();
+        let variables = self.beta.len();
+        let (mut low, mut high) = (vec![0.0; variables], vec![0.0; variables]);
+        let mut right = vec![0.0; variables];
+        for &v in &self.movable {
+            let (a, c) = (self.beta[v] - qp.lower[v], qp.upper[v] - self.beta[v]);
+            let (pair_low, pair_high) = predicted.map_or((0.0, 0.0), |p| {
+                (p.beta[v] * p.hold_low[v], -p.beta[v] * p.hold_high[v])
+            });
+            low[v] = (mu - pair_low) / a - self.hold_low[v];
+            high[v] = (mu - pair_high) / c - self.hold_high[v];
+            let slope = qp.linear[v] - self.product[v % n] - self.offset;
+            right[v] = slope + self.hold_low[v] - self.hold_high[v] + low[v] - high[v];
+        }
+        let missing = sum - self.beta.iter().sum::<f64>();
+        let mut beta = system.solve(&right);
+        let along: f64 = beta.iter().sum();
+        let offset = (along - missing) / system.ones_sum;
+        for (value, one) in beta.iter_mut().zip(&system.ones) {
+            *value -= offset * one;
+        }
+        for &v in &self.movable {
+            let (a, c) = (self.beta[v] - qp.lower[v], qp.upper[v] - self.beta[v]);
+            low[v] -= self.hold_low[v] / a * beta[v];
+            high[v] += self.hold_high[v] / c * beta[v];
+        }
+        Direction {
+            beta,
+            offset,
+            hold_low: low,
+            hold_high: high,
+        }
+    }
+
+    /// How far along a direction everything stays ≥ 0.
+    fn longest(&self, qp: &Qp<'_>, direction: &Direction) -> f64 {
+        let mut longest = 1.0 / TO_BOUNDARY;
+        for &v in &self.movable {
+            let pairs = [
+                (self.beta[v] - qp.lower[v], direction.beta[v]),
+                (qp.upper[v] - self.beta[v], -direction.beta[v]),
+                (self.hold_low[v], direction.hold_low[v]),
+                (self.hold_high[v], direction.hold_high[v]),
+            ];
+            for (value, change) in pairs {
+                if change < 0.0 {
+                    longest = f64::min(longest, -value / change);
+                } else if change.is_nan() {
+                    return 0.0;
+                }
+            }
+        }
+        longest
+    }
+}
+
+/// E'KE + D with D = z_l/a + z_u/c, E the sum over the variables of a sample; worked with as K + diag(1/w) on the samples that can move,
+/// w_i = Σ 1/D over the variables of sample i.
+#[derive(Debug)]
+struct System {
+    /// Of the matrix with ones on its diagonal: S (K + 1/w) S.
+    factor: Cholesky,
+    scale: Vec<f64>,
+    samples: Vec<usize>,
+    /// w, and D per variable (infinite where nothing can move).
+    weights: Vec<f64>,
+    diagonal: Vec<f64>,
+    /// The solution for a right-hand side of ones, and its sum.
+    ones: Vec<f64>,
+    ones_sum: f64,
+}
+
+impl System {
+    fn new(point: &Point, qp: &Qp<'_>, rows: &CombinedRows<'_>) -> Option<Self> {
+        let n = rows.count();
+        let mut diagonal = vec![f64::INFINITY; point.beta.len()];
+        let mut weights = vec![0.0; n];
+        for &v in &point.movable {
+            let (a, c) = (point.beta[v] - qp.lower[v], qp.upper[v] - point.beta[v]);
+            diagonal[v] = point.hold_low[v] / a + point.hold_high[v] / c;
+            weights[v % n] += 1.0 / diagonal[v];
+        }
+        let samples: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
+        let own = rows.diagonal();
+        let scale: Vec<f64> = samples
+            .iter()
+            .map(|&i| 1.0 / (own[i] + 1.0 / weights[i]).sqrt())
+            .collect();
+        let fill = |j: usize, column: &mut [f64]| {
+            let row = rows.row(samples[j]);
+            for (k, value) in column.iter_mut().enumerate() {
+                *value = row[samples[j + k]] * scale[j + k] * scale[j];
+            }
+            column[0] += scale[j] * scale[j] / weights[samples[j]];
+        };
+        let mut system = Self {
+            factor: Cholesky::of_columns(samples.len(), JITTER, fill)?,
+            scale,
+            samples,
+            weights,
+            diagonal,
+            ones: Vec::new(),
+            ones_sum: 0.0,
+        };
+        system.ones = system.solve(&vec![1.0; point.beta.len()]);
+        system.ones_sum = system.ones.iter().sum();
+        (system.ones_sum.is_finite() && system.ones_sum > 0.0).then_some(system)
+    }
+
+    /// (E'KE + D) x = r. With u = Ex: (K + 1/w) u = ρ/w for ρ_i = Σ r/D, and x = (r − Ku)/D, Ku = (ρ − u)/w.
+    fn solve(&self, right: &[f64]) -> Vec<f64> {
+        let n = self.weights.len();
+        let mut shares = vec![0.0; n];
+        for (v, value) in right.iter().enumerate() {
+            shares[v % n] += value / self.diagonal[v];
+        }
+        let mut sums: Vec<f64> = (self.samples.iter().zip(&self.scale))
+            .map(|(&i, scale)| scale * shares[i] / self.weights[i])
+            .collect();
+        self.factor.solve(&mut sums, 1);
+        let mut image = vec![0.0; n];
+        for ((&i, scale), sum) in self.samples.iter().zip(&self.scale).zip(&sums) {
+            image[i] = (shares[i] - scale * sum) / self.weights[i];
+        }
+        let solution = |(v, value): (usize, &f64)| (value - image[v % n]) / self.diagonal[v];
+        right.iter().enumerate().map(solution).collect()
+    }
+}

@@ -1,0 +1,200 @@
+//! What is proven so far: the best upper and lower bounds on J*, the machines and mixtures of α that they are of, and the reasons to stop.
+
+use std::time::Instant;
+
+use super::Solution;
+use crate::engine::{Evaluation, Mixture};
+use crate::error::{Error, Result};
+use crate::grid::Grid;
+use crate::run::{Pass, Run, Status, Stop};
+use crate::sharing::{Parts, Sharing};
+
+/// D(α̂) ≤ J* ≤ J(θ) ≤ Σ_t (value + inner gap), both ends widened by what rounding can do to them.
+#[derive(Debug)]
+pub(super) struct Certificate {
+    pub(super) objective: f64,
+    bound: f64,
+    /// What of the objective may be rounding.
+    noise: f64,
+    best: Parts,
+    /// For each task the evaluation whose machine the objective is of.
+    machines: Vec<usize>,
+    /// For each task what proves the bound.
+    witness: Vec<Mixture>,
+    trace: Vec<Pass>,
+    started: Instant,
+    pub(super) stop: Stop,
+    tolerance: f64,
+    max_passes: usize,
+}
+
+/// θ with what is known there: for each task the evaluation that it comes from.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) parts: &'a Parts,
+    pub(super) theta: &'a Grid,
+    pub(super) evaluation: &'a Evaluation,
+    pub(super) machines: Vec<usize>,
+}
+
+impl<'a> Candidate<'a> {
+    /// All tasks as in one evaluation.
+    pub(super) fn new(parts: &'a Parts, theta: &'a Grid, evaluation: &'a Evaluation) -> Self {
+        Self {
+            parts,
+            theta,
+            evaluation,
+            machines: vec![evaluation.number; evaluation.values.len()],
+        }
+    }
+}
+
+impl Certificate {
+    pub(super) fn new(start: Parts, run: &Run<'_>) -> Self {
+        Self {
+            objective: f64::INFINITY,
+            bound: f64::NEG_INFINITY,
+            noise: 0.0,
+            best: start,
+            machines: Vec::new(),
+            witness: Vec::new(),
+            trace: Vec::new(),
+            started: Instant::now(),
+            stop: run.deadline(),
+            tolerance: run.tolerance,
+            max_passes: run.max_passes,
+        }
+    }
+
+    /// Takes in what is known at θ and tells the observer of a pass.
+    ///
+    /// # Errors
+    /// When a task's value is not finite: that proves nothing.
+    pub(super) fn record(
+        &mut self,
+        at: Candidate<'_>,
+        sharing: &Sharing,
+        step: f64,
+        run: &mut Run<'_>,
+    ) -> Result<()> {
+        let Candidate {
+            parts,
+            theta,
+            evaluation,
+            machines,
+        } = at;
+        let (_, support) = sharing.maximise(&evaluation.sensitivities);
+        let noise = evaluation.noise();
+        let bound = evaluation.constant(theta) - support - noise;
+        let objective = evaluation.upper() + noise;
+        if !(objective.is_finite() && bound.is_finite()) {
+            return Err(not_finite(evaluation));
+        }
+        self.improve_bound(bound, || {
+            machines.iter().map(|&number| vec![(number, 1.0)]).collect()
+        });
+        if objective < self.objective {
+            self.objective = objective;
+            self.noise = 2.0 * noise + evaluation.gap_noises.iter().sum::<f64>();
+            self.best = parts.clone();
+            self.machines = machines;
+        }
+        let pass = Pass {
+            number: self.trace.len() + 1,
+            objective: self.objective,
+            bound: self.bound,
+            gap: self.gap(),
+            step,
+            inner_iterations: evaluation.inner_iterations,
+            seconds: self.started.elapsed().as_secs_f64(),
+        };
+        run.report(&pass);
+        self.trace.push(pass);
+        Ok(())
+    }
+
+    /// Takes in another lower bound on J*, and what proves it.
+    pub(super) fn improve_bound(&mut self, bound: f64, witness: impl FnOnce() -> Vec<Mixture>) {
+        if bound > self.bound {
+            self.bound = bound;
+            self.witness = witness();
+        }
+    }
+
+    /// The same, known since the last pass.
+    pub(super) fn raise_bound(&mut self, bound: f64, witness: impl FnOnce() -> Vec<Mixture>) {
+        self.improve_bound(bound, witness);
+        let (bound, gap) = (self.bound, self.gap());
+        if let Some(pass) = self.trace.last_mut() {
+            (pass.bound, pass.gap) = (bound, gap);
+        }
+    }
+
+    /// (objective − bound) / |objective|, never negative.
+    pub(super) fn gap(&self) -> f64 {
+        let difference = (self.objective - self.bound).abs();
+        // An optimum of zero would never be reached otherwise: all that is seen of it is rounding.
+        if difference <= 2.0 * self.noise && self.objective.abs() <= self.noise {
+            0.0
+        } else {
+            difference / self.objective.abs().max(1e-300)
+        }
+    }
+
+    /// Why to stop now, if there is a reason.
+    pub(super) fn finished(&self) -> Option<Status> {
+        if self.gap() <= self.tolerance {
+            Some(Status::Converged)
+        } else if self.stop.is_requested() {
+            Some(Status::Stopped)
+        } else if self.stop.is_late() {
+            Some(Status::TimeLimit)
+        } else if self.trace.len() >= self.max_passes {
+            Some(Status::PassLimit)
+        } else {
+            None
+        }
+    }
+
+    /// The evaluations whose machines are part of the answer as it stands.
+    pub(super) fn evaluations(&self) -> impl Iterator<Item = usize> + '_ {
+        let witness = self.witness.iter().flatten().map(|(number, _)| *number);
+        self.machines.iter().copied().chain(witness)
+    }
+
+    pub(super) fn solution(self, sharing: &Sharing, status: Status) -> Solution {
+        let gap = self.gap();
+        let theta = sharing.theta(&self.best);
+        Solution {
+            parts: self.best,
+            theta,
+            status,
+            objective: self.objective,
+            bound: self.bound,
+            gap,
+            machines: self.machines,
+            witness: self.witness,
+            fallback: None,
+            trace: self.trace,
+        }
+    }
+}
+
+/// Names the first task whose numbers are not finite.
+fn not_finite(evaluation: &Evaluation) -> Error {
+    let is_finite = |task: &usize| {
+        let numbers = [evaluation.values[*task], evaluation.gaps[*task]];
+        let sensitivities = evaluation.sensitivities.row(*task).iter();
+        numbers.iter().chain(sensitivities).all(|v| v.is_finite())
+    };
+    let task = (0..evaluation.values.len()).find(|task| !is_finite(task));
+    Error::Numeric {
+        place: task.map_or_else(
+            || "the objective".to_string(),
+            |task| format!("task number {}", task + 1),
+        ),
+        problem: "its value is too large for double precision (it is infinite or not a number); scale the columns, normalise the \
+                  kernels, or lower C"
+            .to_string(),
+    }
+}
