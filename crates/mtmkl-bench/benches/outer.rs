@@ -91,7 +91,7 @@ impl Engine for Quadratic {
             scales: vec![false; tasks],
             inner_iterations: 0,
             noises: vec![0.0; tasks],
-            gap_noises: vec![0.0; tasks],
+            forgiven: vec![0.0; tasks],
         })
     }
 

@@ -492,6 +492,7 @@ fn early_ends_keep_the_certified_machine() {
                 (Some(Duration::from_micros(40 * seed)), 200),
                 (None, 1),
                 (None, 2),
+                (None, 200),
             ];
             for (time_limit, max_passes) in limits {
                 let mut run = Run {

@@ -15,7 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("linalg", &[]),
     ("kernel", &["data"]),
     ("gram", &["kernel", "data", "linalg", "grid"]),
-    ("qp", &["gram", "run"]),
+    ("qp", &["gram", "linalg", "run"]),
     ("machine", &["data"]),
     ("sharing", &["grid"]),
     (
@@ -34,7 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "model",
         &[
             "data", "engine", "gram", "grid", "kernel", "linalg", "machine", "problem", "run",
-            "sharing",
+            "sharing", "solver",
         ],
     ),
     (

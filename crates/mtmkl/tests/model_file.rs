@@ -570,7 +570,37 @@ fn a_file_of_a_later_version_is_refused_with_its_number() {
         pieces.header["version"] = json!(7);
         pieces.header["something_new"] = json!(true);
     });
-    assert_says(&message, &["version 7", "reads up to 1", "newer mtmkl"]);
+    assert_says(&message, &["version 7", "reads up to 2", "newer mtmkl"]);
+}
+
+#[test]
+fn a_file_of_version_1_is_read() {
+    let bytes = altered(|pieces| {
+        pieces.header["version"] = json!(1);
+        pieces
+            .header
+            .as_object_mut()
+            .unwrap()
+            .remove("run")
+            .unwrap();
+        let tensors = pieces.tensors.as_object().unwrap().keys();
+        let further: Vec<String> = tensors
+            .filter(|name| name.contains("witness"))
+            .cloned()
+            .collect();
+        assert!(
+            further.is_empty(),
+            "the bytes of these would have to go too"
+        );
+    });
+    let (model, old) = (small_model(), Model::from_bytes(&bytes).unwrap());
+    assert!(model.outcome().tolerance.is_some() && model.outcome().solver.is_some());
+    assert_eq!(
+        (old.outcome().tolerance, old.outcome().solver.clone()),
+        (None, None)
+    );
+    assert_eq!(old.weights(), model.weights());
+    assert_eq!(old.outcome().bound, model.outcome().bound);
 }
 
 #[test]

@@ -311,7 +311,7 @@ impl Engine for LocalEngine {
             scales: self.tasks.iter().map(|task| task.dual.scales()).collect(),
             inner_iterations: 0,
             noises: Vec::with_capacity(shape.tasks),
-            gap_noises: Vec::with_capacity(shape.tasks),
+            forgiven: Vec::with_capacity(shape.tasks),
         };
         for (number, result) in results.into_iter().enumerate() {
             evaluation.values.push(result.value);
@@ -322,7 +322,7 @@ impl Engine for LocalEngine {
                 .copy_from_slice(&result.sensitivities);
             evaluation.inner_iterations += result.steps;
             evaluation.noises.push(result.noise);
-            evaluation.gap_noises.push(result.gap_noise);
+            evaluation.forgiven.push(result.forgiven);
             if let (Some(all), Some(one)) = (&mut evaluation.curvature, result.curvature) {
                 all.push(one);
             }

@@ -48,8 +48,8 @@ pub struct Evaluation {
     pub inner_iterations: usize,
     /// What rounding can do to each task's value.
     pub noises: Vec<f64>,
-    /// The part of each task's gap that is there for rounding alone.
-    pub gap_noises: Vec<f64>,
+    /// How small a value of each task is none: what rounding can do to it where Ω has no β = 0. Elsewhere 0 is 0.
+    pub forgiven: Vec<f64>,
 }
 
 /// β̂ᵗ = Σ_j λ_j βᵗ_j for one task: evaluations by their numbers, each with its λ.

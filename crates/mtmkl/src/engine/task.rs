@@ -66,7 +66,7 @@ pub(super) struct TaskEvaluation {
     pub(super) curvature: Option<Curvature>,
     pub(super) steps: usize,
     pub(super) noise: f64,
-    pub(super) gap_noise: f64,
+    pub(super) forgiven: f64,
 }
 
 /// How to evaluate.
@@ -87,6 +87,8 @@ pub(super) struct Effort<'a> {
 const FEW_LEFT: f64 = 0.1;
 /// The gap is at most this part of ½ β'Kβ, all that depends on θ.
 const OWN_ACCURACY: f64 = 0.01;
+/// Where what rounding can do is this little below the accuracy that is wanted, nothing is added up step by step.
+const DELICATE: f64 = 1e3;
 /// A gap that did not fall for this many rounds of direct and small steps will not fall.
 const IDLE_ROUNDS: usize = 30;
 
@@ -264,7 +266,11 @@ impl State {
             curvature,
             steps: inner.steps,
             noise: inner.noise,
-            gap_noise,
+            forgiven: if dual.has_zero() {
+                0.0
+            } else {
+                2.0 * inner.noise + gap_noise
+            },
         }
     }
 
@@ -404,6 +410,14 @@ impl State {
                 tolerance *= (0.3 * accuracy / gap.max(f64::MIN_POSITIVE)).clamp(1e-3, 0.3);
             }
         }
+        self.mend_sum(dual, rows, &mut product);
+        let errors = product_errors(&self.beta, rows.diagonal());
+        let widths = (0..linear.len()).map(|v| errors[v % errors.len()] * (upper[v] - lower[v]));
+        if DELICATE * dual.scale * widths.sum::<f64>() > accuracy {
+            // Neither Kβ nor U may have come from a β whose terms were larger still.
+            is_exact = false;
+            self.images = Images::new(product.len());
+        }
         if !is_exact && !self.images.are_everywhere() {
             product = rows.product(&self.per_sample());
         }
@@ -421,11 +435,30 @@ impl State {
             constant: dual.scale * dot(&dual.linear, &self.beta),
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
-            errors: product_errors(&self.beta, rows.diagonal()),
+            errors,
             gap: f64::INFINITY,
             gap_noise: 0.0,
             curvature: None,
             linear,
+        }
+    }
+
+    /// Σβ = s again, where steps from a β with larger terms have left more of their rounding than there is now: the variable with the most room on
+    /// both sides makes up for it.
+    fn mend_sum(&mut self, dual: &Dual, rows: &CombinedRows<'_>, product: &mut [f64]) {
+        let Domain::Box { lower, upper, sum } = &dual.domain else {
+            return;
+        };
+        let missing = sum - self.beta.iter().sum::<f64>();
+        let length: f64 = self.beta.iter().map(|value| value.abs()).sum();
+        if missing.abs() <= rounding(self.beta.len()) * length {
+            return;
+        }
+        let room = |v: usize| (self.beta[v] - lower[v]).min(upper[v] - self.beta[v]);
+        let widest = (0..self.beta.len()).max_by(|&v, &w| room(v).total_cmp(&room(w)));
+        if let Some(v) = widest.filter(|&v| room(v) > missing.abs()) {
+            self.beta[v] += missing;
+            rows.add_product(&[(v % product.len(), missing)], product);
         }
     }
 
@@ -481,13 +514,18 @@ impl State {
             matrix.extend_from_slice(rows.row(i));
             matrix[i * n + i] += ridge[i];
         }
-        let factor = Cholesky::new(&matrix, n).ok_or_else(|| Error::Numeric {
-            place: "kernel ridge regression".to_string(),
-            problem: "λI + K is not positive definite, so ḡ has no maximum; raise lambda above minus the smallest \
-                      eigenvalue of the kernel"
-                .to_string(),
-        })?;
-        drop(matrix);
+        let factor = match Cholesky::new(&matrix, n) {
+            Some(factor) => factor,
+            // Rounding has made K indefinite beyond λ. A nearby matrix leads close to the answer; the gap says how close.
+            None if effort.concave => Cholesky::with_jitter(matrix, n, 1e-15).ok_or_else(|| {
+                ridge_error("K(θ) is too large beside lambda for double precision; raise lambda or scale the columns")
+            })?,
+            None => {
+                return Err(ridge_error(
+                    "λI + K is not positive definite, so ḡ has no maximum; raise lambda above minus the smallest eigenvalue of the kernel",
+                ));
+            }
+        };
         // β ← β + (K + ρ)⁻¹ (q − Kβ − ρβ): from any β, warm or cold; twice for full accuracy.
         let mut product = self.product(here);
         let residual = |beta: &[f64], product: &[f64]| -> Vec<f64> {
@@ -517,6 +555,8 @@ impl State {
             *error += f64::EPSILON * (linear[i].abs() + (ridge[i] * self.beta[i]).abs());
         }
         let (exact, gap) = (gap(&left, &none), gap(&left, &errors));
+        // All of β changes with θ: U made anew costs no more than U by the change, and adds up no rounding.
+        self.images = Images::new(n);
         let penalty: f64 = (0..n).map(|i| ridge[i] * self.beta[i] * self.beta[i]).sum();
         self.product = Some((product, theta.to_vec()));
         let curvature = effort.curvature.then(|| {
@@ -578,6 +618,13 @@ impl State {
     }
 }
 
+fn ridge_error(problem: &str) -> Error {
+    Error::Numeric {
+        place: "kernel ridge regression".to_string(),
+        problem: problem.to_string(),
+    }
+}
+
 /// Raises or lowers β from where it is, in this order, until Σβ = sum.
 fn fill(
     beta: &mut [f64],
@@ -622,9 +669,11 @@ fn slope_size(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
     (largest(diagonal) * beta.iter().map(|value| value.abs()).sum::<f64>()).max(1e-300)
 }
 
-/// What rounding can do to a sum, as a part of the terms that are added up in it. With n terms in eight lanes it is at most (n/8 + 3) times half
-/// of the last digit, and √(n/8) times that by chance; |K_ij| ≤ √(K_ii K_jj) is generous on top of it.
-const ROUNDING: f64 = 1e-15;
+/// What rounding can do to a sum of n terms, as a part of the sum of their sizes: √n times the last digit, as errors go by chance. (At worst it
+/// would be n times; |K_ij| ≤ √(K_ii K_jj), which the sizes are taken from, makes up for that.)
+fn rounding(n: usize) -> f64 {
+    f64::EPSILON * (n as f64).sqrt()
+}
 
 /// What rounding can do to q'β − ½ β'Kβ.
 fn noise(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
@@ -634,7 +683,7 @@ fn noise(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
         straight += (linear[v] * value).abs();
         root += value.abs() * diagonal[v % n].abs().sqrt();
     }
-    ROUNDING * (straight + 0.5 * root * root)
+    rounding(n) * (straight + 0.5 * root * root)
 }
 
 /// What rounding can do to each entry of Kβ.
@@ -642,7 +691,7 @@ fn product_errors(beta: &[f64], diagonal: &[f64]) -> Vec<f64> {
     let n = diagonal.len();
     let roots: Vec<f64> = diagonal.iter().map(|d| d.abs().sqrt()).collect();
     let terms = beta.iter().enumerate().map(|(v, b)| b.abs() * roots[v % n]);
-    let length = ROUNDING * terms.sum::<f64>();
+    let length = rounding(n) * terms.sum::<f64>();
     roots.iter().map(|root| root * length).collect()
 }
 

@@ -14,8 +14,8 @@ use crate::sharing::{Parts, Sharing};
 pub(super) struct Certificate {
     pub(super) objective: f64,
     bound: f64,
-    /// What of the objective may be rounding.
-    noise: f64,
+    /// An objective this small is none.
+    forgiven: f64,
     best: Parts,
     /// For each task the evaluation whose machine the objective is of.
     machines: Vec<usize>,
@@ -54,7 +54,7 @@ impl Certificate {
         Self {
             objective: f64::INFINITY,
             bound: f64::NEG_INFINITY,
-            noise: 0.0,
+            forgiven: 0.0,
             best: start,
             machines: Vec::new(),
             witness: Vec::new(),
@@ -95,7 +95,7 @@ impl Certificate {
         });
         if objective < self.objective {
             self.objective = objective;
-            self.noise = 2.0 * noise + evaluation.gap_noises.iter().sum::<f64>();
+            self.forgiven = evaluation.forgiven.iter().sum();
             self.best = parts.clone();
             self.machines = machines;
         }
@@ -134,7 +134,7 @@ impl Certificate {
     pub(super) fn gap(&self) -> f64 {
         let difference = (self.objective - self.bound).abs();
         // An optimum of zero would never be reached otherwise: all that is seen of it is rounding.
-        if difference <= 2.0 * self.noise && self.objective.abs() <= self.noise {
+        if difference <= 2.0 * self.forgiven && self.objective.abs() <= self.forgiven {
             0.0
         } else {
             difference / self.objective.abs().max(1e-300)

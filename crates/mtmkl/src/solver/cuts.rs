@@ -388,7 +388,7 @@ mod tests {
                 scales: vec![true; SHAPE.tasks],
                 inner_iterations: 0,
                 noises: vec![0.0; SHAPE.tasks],
-                gap_noises: vec![0.0; SHAPE.tasks],
+                forgiven: vec![0.0; SHAPE.tasks],
             }
         }
 

@@ -168,7 +168,7 @@ fn share(evaluation: &Evaluation, number: usize, tasks: usize) -> Evaluation {
         scales: evaluation.scales[range.clone()].to_vec(),
         inner_iterations: 0,
         noises: evaluation.noises[range.clone()].to_vec(),
-        gap_noises: evaluation.gap_noises[range].to_vec(),
+        forgiven: evaluation.forgiven[range].to_vec(),
     }
 }
 
@@ -227,7 +227,7 @@ fn record(
         scales: Vec::new(),
         inner_iterations: evaluation.inner_iterations,
         noises: current().flat_map(|own| own.noises.clone()).collect(),
-        gap_noises: current().flat_map(|own| own.gap_noises.clone()).collect(),
+        forgiven: current().flat_map(|own| own.forgiven.clone()).collect(),
     };
     let at = Candidate {
         parts: &parts,
