@@ -7,7 +7,8 @@ the optimum J*, proven by the witnesses in the file (by the machines' own β whe
     D = Σ_t (part of ḡ(β̂, ·) without θ) − σ_Ψ(s(β̂))     ≤ J*
 
 are computed anew: Gram matrices from the formulas, each machine's primal objective as textbooks write it, the support function σ_Ψ from
-the norms. P and D need no trust in any solver, only that θ is in Ψ and β̂ in Ω, which is checked too.
+the norms. P and D need no trust in any solver, only that θ is in Ψ and β̂ in Ω, which is checked too. With an indefinite kernel P bounds
+nothing and a fit claims no certificate; then only the rest is checked.
 
     python certificate.py MODEL DATA.npz [--tolerance NUMBER]
 
@@ -669,15 +670,6 @@ def check(content: bytes, sets: Sequence[Samples], tasks: Sequence[Task], *, tol
 
     objective, bound, gap = (float(value) for value in tensors["outcome"][:3])
     status = header["status"]
-    rounding = f"(rounding {float(primal_slack):.3g})"
-    if least_primal <= objective + primal_slack:
-        # Told apart, since the mend is another one.
-        problem = f"with the file's offsets the machines reach {float(primal)!r}, claimed {objective!r}, which takes others {rounding}"
-        claim("offset", primal <= objective + primal_slack, problem)
-    else:
-        reached = f"{float(least_primal)!r} at the best offsets, {float(primal)!r} at the file's"
-        claim("objective", False, f"the machines reach {reached}, claimed {objective!r} {rounding}")
-    claim("bound", dual >= bound - dual_slack, f"the witnesses prove {float(dual)!r}, claimed {bound!r} (rounding {float(dual_slack):.3g})")
     claim("order", objective >= bound - slack, f"the objective {objective!r} is below the bound {bound!r}")
     relative = (objective - bound) / max(abs(objective), 1e-300)
     # A difference of nothing but rounding may be called none: an optimum of zero has no relative gap.
@@ -686,11 +678,23 @@ def check(content: bytes, sets: Sequence[Samples], tasks: Sequence[Task], *, tol
     tolerance = header.get("run", {}).get("tolerance") or tolerance
     if tolerance is not None and status == "converged":
         claim("tolerance", gap <= tolerance, f"converged with a gap of {gap!r}, the tolerance is {tolerance!r}")
-    # Relative to the larger of P and the objective: where D < 0 < P < objective, a better machine has the larger ratio.
-    scale = max(abs(primal), abs(objective), 1e-300)
-    proven = (primal - dual) / scale
-    claim("certificate", proven <= gap + slack / scale, f"P and D are {float(proven)!r} apart, the gap claims {gap!r}")
-    claim("duality", dual <= primal + slack, f"D = {float(dual)!r} is above P = {float(primal)!r}: the data are not those of the fit")
+    if status != "converged-uncertified" and header.get("run", {}).get("fallback") != "indefinite":
+        rounding = f"(rounding {float(primal_slack):.3g})"
+        if least_primal <= objective + primal_slack:
+            # Told apart, since the mend is another one.
+            problem = f"with the file's offsets the machines reach {float(primal)!r}, claimed {objective!r}, which takes others {rounding}"
+            claim("offset", primal <= objective + primal_slack, problem)
+        else:
+            reached = f"{float(least_primal)!r} at the best offsets, {float(primal)!r} at the file's"
+            claim("objective", False, f"the machines reach {reached}, claimed {objective!r} {rounding}")
+        rounding = f"(rounding {float(dual_slack):.3g})"
+        claim("bound", dual >= bound - dual_slack, f"the witnesses prove {float(dual)!r}, claimed {bound!r} {rounding}")
+        # Relative to the larger of P and the objective: where D < 0 < P < objective, a better machine has the larger ratio.
+        scale = max(abs(primal), abs(objective), 1e-300)
+        proven = (primal - dual) / scale
+        claim("certificate", proven <= gap + slack / scale, f"P and D are {float(proven)!r} apart, the gap claims {gap!r}")
+        problem = f"D = {float(dual)!r} is above P = {float(primal)!r}: the data are not those of the fit"
+        claim("duality", dual <= primal + slack, problem)
     return Verdict(float(primal), float(least_primal), float(dual), objective, bound, gap, status, float(slack), violations)
 
 

@@ -364,6 +364,29 @@ def test_other_data_are_noticed(optimal):
     assert certificate.check(Model(optimal.header, optimal.tensors).to_bytes(), other, optimal.tasks).claims == {"rows"}
 
 
+def test_kernels_in_single_precision_are_rounded_before_anything_is_computed(optimal):
+    rounded = Solved(
+        {**optimal.header, "run": {**optimal.header["run"], "rounded": True}}, optimal.tensors, optimal.sets, optimal.tasks, 0.0
+    )
+    total = 0
+    for number, (samples, task) in enumerate(zip(optimal.sets, optimal.tasks, strict=True)):
+        grams = [certificate.kernel_matrix(spec, False, samples, ["a", "b"], np.float64).astype(np.float32) for spec in SPECS]
+        kernel = sum(weight * gram.astype(float) for weight, gram in zip(optimal.tensors["theta"][number], grams, strict=True))
+        count = len(samples.rows)
+        targets = np.zeros(count) if task.targets is None else task.targets
+        machine = certificate.Machine(optimal.header["machine"]["name"], optimal.header["machine"], targets, np.ones(count))
+        total += machine.primal(kernel, optimal.tensors[f"task.{number}.beta"], optimal.tensors["offsets"][number])
+    assert rounded.verdict().primal == pytest.approx(total, rel=1e-13)
+    assert rounded.verdict().primal != pytest.approx(optimal.verdict().primal, rel=1e-11)
+
+
+def test_without_a_certificate_only_the_rest_is_checked(optimal):
+    poor = {"outcome": outcome_of(optimal, optimal.optimum - 0.1 * abs(optimal.optimum), optimal.optimum + 0.1 * abs(optimal.optimum))}
+    assert changed(optimal, **poor).verdict().claims >= {"objective", "bound", "certificate", "order"}
+    optimal = Solved({**optimal.header, "status": "converged-uncertified"}, optimal.tensors, optimal.sets, optimal.tasks, optimal.optimum)
+    assert changed(optimal, **poor).verdict().claims == {"order"}
+
+
 def test_kernels_follow_their_formulas():
     rng = np.random.default_rng(5)
     x = abs(rng.normal(size=(6, 3)))
@@ -415,11 +438,22 @@ def test_the_support_functions_are_those_of_many_points():
             assert found == pytest.approx(best, rel=1e-6, abs=1e-7), (name, sign)
 
 
+def arrays_of(sets, tasks):
+    """What DATA.npz holds."""
+    arrays = {}
+    for number, samples in enumerate(sets):
+        arrays |= {f"set.{number}.gram.{name}": gram for name, gram in samples.grams.items()}
+        if samples.rows is not None:
+            arrays[f"set.{number}"] = samples.rows
+    for number, task in enumerate(tasks):
+        parts = {"targets": task.targets, "rows": task.rows, "weights": task.weights}
+        arrays |= {f"task.{number}.{name}": values for name, values in parts.items() if values is not None}
+    return arrays
+
+
 def test_it_runs_from_the_command_line(tmp_path, optimal):
     model, data = tmp_path / "model.mtmkl", tmp_path / "data.npz"
-    arrays = {f"set.{number}": samples.rows for number, samples in enumerate(optimal.sets)}
-    arrays |= {f"task.{number}.targets": task.targets for number, task in enumerate(optimal.tasks) if task.targets is not None}
-    np.savez(data, **arrays)
+    np.savez(data, **arrays_of(optimal.sets, optimal.tasks))
     tampered = changed(optimal, outcome=outcome_of(optimal, optimal.optimum - 0.1 * abs(optimal.optimum), -1e9))
     for problem, code in ((optimal, 0), (tampered, 1)):
         model.write_bytes(Model(problem.header, problem.tensors).to_bytes())
@@ -669,6 +703,8 @@ def run_fit(program, fit, folder):
         result.claims.add("exit code")
         return result
     content = (folder / "model.mtmkl").read_bytes()
+    # So that what fails can be looked at: python certificate.py model.mtmkl data.npz
+    np.savez(folder / "data.npz", **arrays_of(fit.sets, fit.tasks))
     verdict = certificate.check(content, fit.sets, fit.tasks, tolerance=fit.tolerance)
     result.status = verdict.status
     result.is_decided = verdict.slack <= fit.tolerance * abs(verdict.objective)
