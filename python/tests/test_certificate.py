@@ -710,6 +710,9 @@ def run_fit(program, fit, folder):
     result.is_decided = verdict.slack <= fit.tolerance * abs(verdict.objective)
     result.problems += [str(violation) for violation in verdict.violations]
     result.claims |= verdict.claims
+    if other := differences(Model.of_bytes(content).header, fit.arguments):
+        result.problems += other
+        result.claims.add("problem")
     if (verdict.status == "converged") != (process.returncode == 0):
         result.problems.append(f"exit code {process.returncode} with status {verdict.status}")
         result.claims.add("exit code")
@@ -717,6 +720,23 @@ def run_fit(program, fit, folder):
         result.problems.append(f"stalled at a gap of {verdict.gap:.3g}, tolerance {fit.tolerance}")
         result.claims.add("stalled")
     return result
+
+
+def differences(header, arguments):
+    """What the file states otherwise than it was asked: a certificate of another problem is none."""
+    # Every flag has a value.
+    pairs = list(zip(arguments[::2], arguments[1::2], strict=True))
+    flags, kernels = dict(pairs), sum(flag == "--kernel" for flag, _ in pairs)
+    found = []
+    if (header["normalize"], len(header["kernels"])) != (flags["--normalize"] == "true", kernels):
+        found.append("normalisation or kernels")
+    if (header["machine"]["name"], header["sharing"]["name"]) != (flags["--machine"], flags["--sharing"]):
+        found.append("machine or sharing")
+    for name, value in [*header["machine"].items(), *header["sharing"].items()]:
+        flag = "--" + name.replace("_", "-")
+        if isinstance(value, float) and value != float(flags.get(flag, 1.0)):
+            found.append(f"{name} = {value}")
+    return [f"the file states another problem: {', '.join(found)}"] if found else []
 
 
 def random_fits(program, folder, numbers):
