@@ -89,6 +89,8 @@ const FEW_LEFT: f64 = 0.1;
 const OWN_ACCURACY: f64 = 0.01;
 /// Where what rounding can do is this little below the accuracy that is wanted, nothing is added up step by step.
 const DELICATE: f64 = 1e3;
+/// What interior points leave this close to a bound, as a part of the distance between the bounds, is tried at it.
+const NEXT_TO_BOUND: [f64; 2] = [1e-6, 1e-9];
 /// A gap that did not fall for this many rounds of direct and small steps will not fall.
 const IDLE_ROUNDS: usize = 30;
 
@@ -330,20 +332,17 @@ impl State {
             least = least.min(gap);
             if may_go_inside && (idle > IDLE_ROUNDS || steps >= patience) {
                 may_go_inside = false;
-                let wanted = 0.5 * accuracy / dual.scale;
-                let found = interior::solve(&qp, rows, &self.beta, wanted, effort.stop);
-                let found = found
-                    .filter(|found| dual.scale * qp::gap(&qp, &found.beta, &found.product) < gap);
-                if let Some(found) = found {
+                let before = (self.beta.clone(), product.clone(), gap);
+                steps += self.go_inside(dual, &qp, here, effort, accuracy, &mut product);
+                gap = dual.scale * qp::gap(&qp, &self.beta, &product);
+                if gap < before.2 {
                     self.is_hard = true;
-                    (self.beta, product) = (found.beta, found.product);
                     is_exact = true;
-                    steps += found.iterations;
-                    gap = dual.scale * qp::gap(&qp, &self.beta, &product);
                     accuracy = target(&self.beta, &product);
                     (known, due, idle) = (None, direct, 0);
                     continue;
                 }
+                (self.beta, product, gap) = before;
             }
             if idle > IDLE_ROUNDS {
                 break;
@@ -441,6 +440,39 @@ impl State {
             curvature: None,
             linear,
         }
+    }
+
+    /// β and Kβ by interior points: at their bounds what is next to them, if that and a direct step on the rest reach the accuracy. Returns the
+    /// number of iterations.
+    fn go_inside(
+        &mut self,
+        dual: &Dual,
+        qp: &Qp<'_>,
+        here: Here<'_>,
+        effort: &Effort<'_>,
+        accuracy: f64,
+        product: &mut Vec<f64>,
+    ) -> usize {
+        let wanted = 0.5 * accuracy / dual.scale;
+        let Some(found) = interior::solve(qp, here.rows, &self.beta, wanted, effort.stop) else {
+            return 0;
+        };
+        let sum = self.beta.iter().sum();
+        for margin in NEXT_TO_BOUND {
+            let Some(snapped) = found.snapped(qp, here.rows, sum, margin) else {
+                continue;
+            };
+            (self.beta, *product) = (snapped.beta, snapped.product);
+            let free = free_set::free_variables(qp, &self.beta, product.len());
+            if let Some(mut kept) = Kept::new(free, here) {
+                self.direct_step(&mut kept, qp, here.rows, product);
+            }
+            if dual.scale * qp::gap(qp, &self.beta, product) <= accuracy {
+                return found.iterations;
+            }
+        }
+        (self.beta, *product) = (found.beta, found.product);
+        found.iterations
     }
 
     /// Σβ = s again, where steps from a β with larger terms have left more of their rounding than there is now: the variable with the most room on
