@@ -30,7 +30,7 @@ pub fn print(text: &str) -> Result<()> {
 /// Writes text for people to standard output; whatever is in it, it only shows.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn show(text: &str) -> Result<()> {
     print(&terminal::lines(text))
 }
