@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::{ArgAction, CommandFactory, Parser};
 
 use crate::args::{Cli, Command};
@@ -52,9 +52,16 @@ pub fn parse(arguments: &[OsString]) -> Result<std::result::Result<Cli, clap::Er
     // The flags alone were fine, so whatever is wrong now stands in the file.
     match Cli::try_parse_from(merged) {
         Ok(cli) => Ok(Ok(cli)),
-        Err(error) => Err(anyhow!("{}: {}", path.display(), bare(&error.to_string()))),
+        Err(error) => {
+            Err(Usage(format!("{}: {}", path.display(), bare(&error.to_string()))).into())
+        }
     }
 }
+
+/// What clap says about settings of a file, which may take several lines.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(String);
 
 /// clap's message without its frame: the word `error`, the usage and the pointer to `--help`.
 fn bare(message: &str) -> &str {

@@ -17,6 +17,7 @@ pub mod predictor;
 pub mod progress;
 mod scaling;
 pub mod score;
+pub mod terminal;
 pub mod words;
 
 use std::ffi::OsString;
@@ -35,6 +36,10 @@ pub fn run(arguments: &[OsString]) -> u8 {
 /// The last line of defence: a panic is a fault of ours, said in one sentence instead of a backtrace.
 fn guarded(program: impl FnOnce() -> u8) -> u8 {
     std::panic::set_hook(Box::new(|panic| {
+        // A damaged file, which the reader is about to say.
+        if input::parquet::is_guarded() {
+            return;
+        }
         let place = panic
             .location()
             .map_or(String::new(), |place| format!(" at {place}"));
@@ -117,15 +122,23 @@ fn complain(error: &anyhow::Error) -> u8 {
     if closed {
         return 0;
     }
-    output::note(&format!("mtmkl: {}", chain(error)));
+    output::complain(&format!("mtmkl: {}", chain(error)));
     2
 }
 
-/// The error and its causes, each said once: many errors repeat their cause in their own words.
+/// The error and its causes, each said once: many errors repeat their cause in their own words. A name in them does not begin a new
+/// line; only readers of settings have something to say in several.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        let cause = cause.trim_end();
+    for cause in error.chain() {
+        let said = cause.to_string();
+        let several = cause.is::<toml::de::Error>() || cause.is::<config::Usage>();
+        let cause = if several {
+            terminal::lines(said.trim_end())
+        } else {
+            terminal::line(said.trim_end())
+        };
+        let cause = cause.as_ref();
         if text.is_empty() {
             text += cause;
         } else if !text.ends_with(cause) {

@@ -3,14 +3,20 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::{Model, Status};
 use serde_json::{Value, json};
 
 use crate::score::Score;
+use crate::terminal::{self, width};
 use crate::words::count;
 
-/// Writes to standard output; a closed pipe is an error of kind `BrokenPipe`, which the program treats as success.
+/// With more rows than this, a table has only the first or the most important of them.
+const MOST_ROWS: usize = 40;
+/// With more kernels than this, a table that has them in columns has only the heaviest.
+const MOST_COLUMNS: usize = 12;
+
+/// Writes data for programs to standard output as they are; a closed pipe is an error of kind `BrokenPipe`, which the program treats as success.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -21,10 +27,18 @@ pub fn print(text: &str) -> Result<()> {
         .context("cannot write to standard output")
 }
 
+/// Writes text for people to standard output; whatever is in it, it only shows.
+///
+/// # Errors
+/// As [`print()`].
+pub fn show(text: &str) -> Result<()> {
+    print(&terminal::lines(text))
+}
+
 /// Whether a file can be written there, as far as that can be known beforehand: said before the work is done, not after.
 ///
 /// # Errors
-/// When the path is a folder, or its folder does not exist.
+/// When the path is a folder, its folder does not exist, or the system refuses.
 pub fn check_place(path: &Path) -> Result<()> {
     let folder = path
         .parent()
@@ -40,18 +54,29 @@ pub fn check_place(path: &Path) -> Result<()> {
             folder.display()
         );
     }
-    Ok(())
+    mtmkl::model::check_writable(path).map_err(|error| match error {
+        mtmkl::Error::Io { source, .. } => anyhow!("cannot write {}: {source}", path.display()),
+        other => other.into(),
+    })
 }
 
-/// A message for the person, on standard error.
+/// A message for the person, one line on standard error.
 pub fn note(text: &str) {
-    // Nothing can be done about a closed standard error.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    complain(&terminal::line(text));
 }
 
-/// A plain table: first column left, the others right.
+/// A message of several lines whose parts have been made harmless.
+pub fn complain(text: &str) {
+    // Nothing can be done about a closed standard error.
+    let _ = writeln!(std::io::stderr(), "{}", terminal::lines(text));
+}
+
+/// A plain table: first column left, the others right. Cells are made harmless, each in its line.
 pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
-    let width = |cell: &String| cell.chars().count();
+    let cells =
+        |row: &[String]| -> Vec<String> { row.iter().map(|text| terminal::cell(text)).collect() };
+    let header = cells(header);
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| cells(row)).collect();
     let widths: Vec<usize> = (0..header.len())
         .map(|column| {
             rows.iter()
@@ -74,11 +99,26 @@ pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
         text.trim_end().to_string() + "\n"
     };
     let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-    let mut text = line(header) + &line(&rule);
-    for row in rows {
+    let mut text = line(&header) + &line(&rule);
+    for row in &rows {
         text += &line(row);
     }
     text
+}
+
+/// A table with a row for each task: the first of them, and how many there are. The rest is in `--json`.
+pub fn task_table(header: &[String], rows: &[Vec<String>]) -> String {
+    let shown = rows.len().min(MOST_ROWS);
+    table(header, &rows[..shown]) + &first_of(shown, rows.len())
+}
+
+/// The line under a table that does not have all tasks.
+fn first_of(shown: usize, tasks: usize) -> String {
+    if shown < tasks {
+        format!("(the first {shown} of {tasks} tasks; --json has all)\n")
+    } else {
+        String::new()
+    }
 }
 
 /// A table in Markdown.
@@ -156,61 +196,107 @@ pub fn certificate(model: &Model) -> String {
     }
 }
 
-/// The table of weights: tasks in rows, kernels in columns; common and specific parts apart where there are both.
-pub fn weights(model: &Model) -> String {
-    // Kernels in rows: names are long, tasks often few; and many tasks still fit as rows.
-    let kernels: Vec<String> = model
-        .kernels()
-        .iter()
-        .map(|view| view.name.clone())
-        .collect();
-    let tasks: Vec<String> = model.tasks().iter().map(|task| task.name.clone()).collect();
-    let both = model.common().zip(model.specific());
-    if tasks.len() <= 6 {
-        let mut header = vec!["kernel".to_string()];
-        if both.is_some() {
-            header.push("common".to_string());
-            header.extend(tasks.iter().map(|task| format!("own: {task}")));
-        } else {
-            header.extend(tasks.iter().cloned());
+/// What else is to be known about the certificate, in sentences.
+pub fn remarks(model: &Model) -> String {
+    let outcome = model.outcome();
+    let mut text = String::new();
+    if outcome.is_rounded {
+        text += "The certificate is for the kernels as rounded to single precision.\n";
+    }
+    if let Some(fallback) = outcome.fallback {
+        text += &format!(
+            "Solved by epf in place of newton: {}.\n",
+            mtmkl_report::reason(fallback)
+        );
+    }
+    text
+}
+
+/// The heaviest kernels, at most so many, in their own order.
+fn heaviest(model: &Model, most: usize) -> Vec<usize> {
+    let kernels = model.kernels().len();
+    let mut order: Vec<usize> = (0..kernels).collect();
+    if kernels > most {
+        let mut heights = vec![0.0_f64; kernels];
+        for row in model.weights().iter_rows() {
+            for (height, weight) in heights.iter_mut().zip(row) {
+                *height = height.max(*weight);
+            }
         }
-        let rows: Vec<Vec<String>> = (0..kernels.len())
-            .map(|kernel| {
-                let mut row = vec![kernels[kernel].clone()];
-                if let Some((common, specific)) = both {
-                    row.push(weight(common[(0, kernel)]));
-                    row.extend((0..tasks.len()).map(|task| weight(specific[(task, kernel)])));
-                } else {
-                    row.extend(
-                        (0..tasks.len()).map(|task| weight(model.weights()[(task, kernel)])),
-                    );
-                }
-                row
+        order.sort_by(|&a, &b| heights[b].total_cmp(&heights[a]).then(a.cmp(&b)));
+        order.truncate(most);
+        order.sort_unstable();
+    }
+    order
+}
+
+/// The table of weights: kernels in rows, or tasks where these are many; common and specific parts apart where there are both. Of very
+/// many, the heaviest kernels and the first tasks.
+pub fn weights(model: &Model) -> String {
+    let tasks: Vec<&str> = model
+        .tasks()
+        .iter()
+        .map(|task| task.name.as_str())
+        .collect();
+    let both = model.common().zip(model.specific());
+    // Kernels in rows: names are long, tasks often few; and many tasks still fit as rows.
+    let upright = tasks.len() <= 6;
+    let kernels = heaviest(model, if upright { MOST_ROWS } else { MOST_COLUMNS });
+    let name = |kernel: usize| model.kernels()[kernel].name.clone();
+    // A line for all tasks, where they have something in common, and one for each.
+    let mut lines: Vec<(String, &[f64])> = Vec::new();
+    if let Some((common, specific)) = both {
+        lines.push(("common".to_string(), common.row(0)));
+        let own = tasks.iter().enumerate();
+        lines.extend(own.map(|(task, name)| (format!("own: {name}"), specific.row(task))));
+    } else {
+        let own = tasks.iter().enumerate();
+        lines.extend(own.map(|(task, name)| ((*name).to_string(), model.weights().row(task))));
+    }
+    let mut left_out = Vec::new();
+    if kernels.len() < model.kernels().len() {
+        left_out.push(format!(
+            "the heaviest {} of {} kernels",
+            kernels.len(),
+            model.kernels().len()
+        ));
+    }
+    let mut text = if upright {
+        let header: Vec<String> = std::iter::once("kernel".to_string())
+            .chain(lines.iter().map(|(name, _)| name.clone()))
+            .collect();
+        let rows: Vec<Vec<String>> = kernels
+            .iter()
+            .map(|&kernel| {
+                std::iter::once(name(kernel))
+                    .chain(lines.iter().map(|(_, weights)| weight(weights[kernel])))
+                    .collect()
             })
             .collect();
-        return table(&header, &rows);
-    }
-    let mut rows = Vec::new();
-    if let Some((common, specific)) = both {
-        rows.push(
-            std::iter::once("common".to_string())
-                .chain(common.row(0).iter().map(|w| weight(*w)))
-                .collect(),
-        );
-        rows.extend((0..tasks.len()).map(|task| {
-            std::iter::once(format!("own: {}", tasks[task]))
-                .chain(specific.row(task).iter().map(|w| weight(*w)))
-                .collect()
-        }));
+        table(&header, &rows)
     } else {
-        rows.extend((0..tasks.len()).map(|task| {
-            std::iter::once(tasks[task].clone())
-                .chain(model.weights().row(task).iter().map(|w| weight(*w)))
-                .collect()
-        }));
+        let header: Vec<String> = std::iter::once("task".to_string())
+            .chain(kernels.iter().map(|&kernel| name(kernel)))
+            .collect();
+        let common = usize::from(both.is_some());
+        if tasks.len() > MOST_ROWS {
+            lines.truncate(MOST_ROWS + common);
+            left_out.push(format!("the first {MOST_ROWS} of {} tasks", tasks.len()));
+        }
+        let rows: Vec<Vec<String>> = lines
+            .iter()
+            .map(|(name, weights)| {
+                std::iter::once(name.clone())
+                    .chain(kernels.iter().map(|&kernel| weight(weights[kernel])))
+                    .collect()
+            })
+            .collect();
+        table(&header, &rows)
+    };
+    if !left_out.is_empty() {
+        text += &format!("({}; --json has all)\n", left_out.join(", "));
     }
-    let header: Vec<String> = std::iter::once("task".to_string()).chain(kernels).collect();
-    table(&header, &rows)
+    text
 }
 
 /// The object that `fit --json` and `inspect --json` print, without scores.
@@ -224,6 +310,10 @@ pub fn json(model: &Model) -> Value {
         "objective": outcome.objective,
         "bound": outcome.bound,
         "gap": outcome.gap,
+        "tolerance": outcome.tolerance,
+        "solver": outcome.solver,
+        "fallback": outcome.fallback,
+        "rounded": outcome.is_rounded,
         "passes": outcome.trace.len(),
         "kernels": model.kernels().iter().map(|view| &view.name).collect::<Vec<_>>(),
         "tasks": model.tasks().iter().enumerate().map(|(number, task)| json!({
@@ -262,8 +352,8 @@ pub fn scores(methods: &[(String, Score)]) -> String {
                 .map(|(name, score)| format!("{} ({name})", score.metric)),
         )
         .collect();
-    let mut rows: Vec<Vec<String>> = first
-        .tasks
+    let shown = first.tasks.len().min(MOST_ROWS);
+    let mut rows: Vec<Vec<String>> = first.tasks[..shown]
         .iter()
         .enumerate()
         .map(|(number, task)| {
@@ -284,5 +374,5 @@ pub fn scores(methods: &[(String, Score)]) -> String {
             .chain(methods.iter().map(|(_, score)| figure(score.mean)))
             .collect(),
     );
-    table(&header, &rows)
+    table(&header, &rows) + &first_of(shown, first.tasks.len())
 }

@@ -6,6 +6,8 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use mtmkl::{Observer, Pass};
 
+use crate::terminal;
+
 /// Shows passes as a spinner with gap and time left, as lines (`-v`), or not at all.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -85,7 +87,7 @@ impl Fits {
     pub fn advance_by(&self, fits: usize, message: &str) {
         if let Some(bar) = &self.bar {
             bar.inc(fits as u64);
-            bar.set_message(message.to_string());
+            bar.set_message(terminal::line(message).into_owned());
         }
     }
 

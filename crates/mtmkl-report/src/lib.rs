@@ -45,7 +45,7 @@ mod weights;
 
 pub use curves::{Curve, Curves};
 pub use heat_map::HeatMap;
-pub use model::in_words;
+pub use model::{in_words, reason};
 pub use page::html;
 
 /// Everything the page shows. Parts that are `None` or empty are left out of the page.
@@ -74,6 +74,8 @@ pub struct Report {
     pub sharing: String,
     /// The solver, such as `newton`.
     pub solver: String,
+    /// Why another solver did the work, where one did.
+    pub fallback: Option<String>,
     /// How the run ended: `converged`, `converged-uncertified`, `pass-limit`, `time-limit`, `stopped` or `stalled`.
     ///
     /// Any name that ends in `-uncertified` makes the page call its bounds unproven; any other name is shown as it is.
@@ -86,6 +88,8 @@ pub struct Report {
     pub gap: f64,
     /// The relative gap that was asked for.
     pub tolerance: Option<f64>,
+    /// Whether bounds and gap are those of the kernels as rounded to single precision.
+    pub is_rounded: bool,
     /// The trace, one entry a pass.
     pub passes: Vec<PassEntry>,
     /// Scores beside the baselines.

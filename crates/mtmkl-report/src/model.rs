@@ -2,6 +2,7 @@
 
 use mtmkl::Model;
 use mtmkl::grid::Grid;
+use mtmkl::solver::{Fallback, SolverSpec};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,6 +34,12 @@ impl From<&Model> for Report {
             objective: outcome.objective,
             bound: outcome.bound,
             gap: outcome.gap,
+            tolerance: outcome.tolerance,
+            is_rounded: outcome.is_rounded,
+            solver: outcome.solver.as_ref().map_or(String::new(), name),
+            fallback: outcome
+                .fallback
+                .map(|fallback| reason(fallback).to_string()),
             passes: outcome
                 .trace
                 .iter()
@@ -57,6 +64,23 @@ impl From<&Model> for Report {
             version: env!("CARGO_PKG_VERSION").to_string(),
             ..Self::default()
         }
+    }
+}
+
+/// The name of a solver.
+fn name(solver: &SolverSpec) -> String {
+    match solver {
+        SolverSpec::Epf(_) => "epf".to_string(),
+        _ => "newton".to_string(),
+    }
+}
+
+/// Why the second-order solver handed a problem over, as the end of a sentence.
+pub fn reason(fallback: Fallback) -> &'static str {
+    match fallback {
+        Fallback::Sharing => "the sharing has a term that second-order steps do not know",
+        Fallback::Indefinite => "a kernel is not positive semi-definite",
+        _ => "second-order steps do not fit this problem",
     }
 }
 

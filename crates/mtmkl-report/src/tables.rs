@@ -72,10 +72,14 @@ fn pairs<'a>(out: &mut String, caption: &str, rows: impl IntoIterator<Item = (&'
 /// Machine, sharing, solver and all settings; `None` if nothing is known.
 pub(crate) fn settings(view: &View<'_>) -> Option<Section> {
     let report = view.report;
+    let solver = match &report.fallback {
+        Some(reason) => format!("epf in place of {}: {reason}", report.solver),
+        None => report.solver.clone(),
+    };
     let chosen = [
         ("machine", &report.machine),
         ("sharing", &report.sharing),
-        ("solver", &report.solver),
+        ("solver", &solver),
     ];
     let rows: Vec<(&str, &str)> = chosen
         .into_iter()

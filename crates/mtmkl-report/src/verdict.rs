@@ -46,6 +46,11 @@ pub(crate) fn verdict(report: &Report) -> Verdict {
     let asked = report.tolerance.map_or_else(String::new, |tolerance| {
         format!(" The gap asked for was {}.", gap_percent(tolerance))
     });
+    let rounded = if report.is_rounded && known {
+        " All this is for the kernels as rounded to single precision."
+    } else {
+        ""
+    };
     let proof = if !known {
         "There is no usable bound on the optimum, so nothing is proven about how close these weights are.".to_owned()
     } else if !certified {
@@ -105,7 +110,7 @@ pub(crate) fn verdict(report: &Report) -> Verdict {
             Tone::Careful
         },
         headline,
-        text: format!("{proof}{asked}{reason}"),
+        text: format!("{proof}{rounded}{asked}{reason}"),
     }
 }
 
@@ -165,6 +170,18 @@ mod tests {
             assert_eq!(v.tone, Tone::Careful);
             assert!(v.text.contains("nothing is proven"));
         }
+    }
+
+    #[test]
+    fn a_proof_for_rounded_kernels_says_so() {
+        let words = "for the kernels as rounded to single precision";
+        let mut report = report("converged", 99.9, 1e-3);
+        assert!(!verdict(&report).text.contains(words));
+        report.is_rounded = true;
+        assert!(verdict(&report).text.contains(words));
+        // Where nothing is proven, there is nothing to restrict.
+        report.bound = f64::NEG_INFINITY;
+        assert!(!verdict(&report).text.contains(words));
     }
 
     #[test]

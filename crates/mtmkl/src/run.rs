@@ -201,6 +201,24 @@ impl Default for Run<'_> {
 }
 
 impl Run<'_> {
+    /// Whether these limits can be used, as every fit asks first.
+    ///
+    /// # Errors
+    /// Names the one that cannot.
+    pub fn check(&self) -> Result<()> {
+        if !(self.tolerance.is_finite() && self.tolerance > 0.0) {
+            return Err(Error::param(
+                "tolerance",
+                self.tolerance,
+                "a finite number > 0",
+            ));
+        }
+        if self.max_passes == 0 {
+            return Err(Error::param("max_passes", 0, "at least 1"));
+        }
+        thread_count(self.threads).map(drop)
+    }
+
     /// The stop request, with the time limit counted from now.
     pub(crate) fn deadline(&self) -> Stop {
         self.time_limit
@@ -229,15 +247,41 @@ impl Run<'_> {
     }
 }
 
+/// More threads than this are a slip of the hand, and some systems end a process that asks for too many.
+pub(crate) const MOST_THREADS: usize = 1024;
+
+/// The number of threads that is meant by `threads`: 0 is one per core.
+///
+/// # Errors
+/// When it is more than [`MOST_THREADS`].
+pub(crate) fn thread_count(threads: usize) -> Result<usize> {
+    match threads {
+        // Of this process' own asking: rayon would look for a number in the environment first.
+        0 => Ok(std::thread::available_parallelism()
+            .map_or(1, std::num::NonZero::get)
+            .min(MOST_THREADS)),
+        given if given > MOST_THREADS => Err(Error::param(
+            "threads",
+            given,
+            format!("at most {MOST_THREADS}, or 0 for one per core"),
+        )),
+        given => Ok(given),
+    }
+}
+
 /// Threads of the caller's own; 0 means one per core. Never rayon's global pool: a process forked from this one would wait for
 /// threads that it does not have.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    let count = thread_count(threads)?;
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(count)
         .build()
-        .map_err(|error| Error::Numeric {
-            place: "thread pool".to_string(),
-            problem: error.to_string(),
+        .map_err(|error| {
+            Error::param(
+                "threads",
+                count,
+                format!("fewer, for the system gives no more ({error})"),
+            )
         })
 }
 
@@ -257,6 +301,21 @@ impl std::fmt::Debug for Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_are_counted_before_they_are_asked_for() {
+        for threads in [MOST_THREADS + 1, 100_000, usize::MAX] {
+            let message = pool(threads).unwrap_err().to_string();
+            assert_eq!(
+                message,
+                format!(
+                    "parameter `threads` is {threads}, expected at most 1024, or 0 for one per core"
+                )
+            );
+        }
+        assert!(pool(0).unwrap().current_num_threads() >= 1);
+        assert_eq!(pool(3).unwrap().current_num_threads(), 3);
+    }
 
     #[test]
     fn parts_of_a_run_share_its_deadline() {

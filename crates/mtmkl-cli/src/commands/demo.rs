@@ -25,6 +25,8 @@ const KERNELS: [(&str, &str); 3] = [
 const CLASSES: [&str; 3] = ["setosa", "versicolor", "virginica"];
 const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
 const C: f64 = 6.0;
+/// Small, so that the weights are those of the exact optimum to all digits shown.
+const TOLERANCE: f64 = 1e-10;
 /// ζ, γ¹, γ², γ³ as printed in the paper's Table 1, one line per kernel.
 pub(super) const TABLE_1: [[f64; 4]; 3] = [
     [0.1828, 0.0, 0.0, 0.0295],
@@ -124,7 +126,7 @@ fn fit(iris: &Iris) -> Result<Model> {
     );
     let problem = Problem::new(spec, vec![samples], tasks)?;
     Ok(problem.fit(&mut Run {
-        tolerance: 1e-10,
+        tolerance: TOLERANCE,
         ..Run::default()
     })?)
 }
@@ -197,6 +199,13 @@ fn panels(iris: &Iris, model: &Model) -> Result<Vec<Panel>> {
 /// # Errors
 /// When a file cannot be written.
 pub fn run(args: &DemoArgs) -> Result<Outcome> {
+    let folder = &args.output;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let files = ["report.html", "boundaries.svg", "boundaries.png"].map(|file| folder.join(file));
+    files
+        .iter()
+        .try_for_each(|file| output::check_place(file))?;
     let iris = iris()?;
     let mut model = fit(&iris)?;
     let accuracies = accuracies(&iris, &model)?;
@@ -210,10 +219,6 @@ pub fn run(args: &DemoArgs) -> Result<Outcome> {
         &accuracies,
         &[(title.to_string(), alt.to_string(), svg.clone())],
     )?;
-    let folder = &args.output;
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let files = ["report.html", "boundaries.svg", "boundaries.png"].map(|file| folder.join(file));
     super::report::write(&model, &files[0])?;
     mtmkl::model::write_whole(&files[1], svg.as_bytes())?;
     mtmkl::model::write_whole(&files[2], &boundary::png(&panels, title))?;
@@ -224,7 +229,7 @@ pub fn run(args: &DemoArgs) -> Result<Outcome> {
         object["files"] = json!(files);
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        output::print(&text(
+        output::show(&text(
             &model,
             &accuracies,
             &files.map(|file| file.display().to_string()),
@@ -243,7 +248,7 @@ fn keep_notes(
     pictures: &[(String, String, String)],
 ) -> Result<()> {
     let settings = format!(
-        "machine = \"svc\"\nC = {C:.1}\nsharing = \"pscs\"\np = 2.0\nq = 1.0\nsolver = \"newton\"\ntol = 1e-6\n"
+        "machine = \"svc\"\nC = {C:.1}\nsharing = \"pscs\"\np = 2.0\nq = 1.0\nsolver = \"newton\"\ntol = {TOLERANCE:e}\n"
     );
     let data = [
         (

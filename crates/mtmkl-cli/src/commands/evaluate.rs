@@ -33,7 +33,7 @@ pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
         });
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        output::print(&format!(
+        output::show(&format!(
             "{} rows of {}\n\n{}",
             raw.count,
             table.source,

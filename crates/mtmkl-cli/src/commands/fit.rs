@@ -1,6 +1,7 @@
 //! `mtmkl fit`: from a table to a model.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -220,7 +221,7 @@ pub(super) struct Fit {
     pub(super) train: Vec<usize>,
     test: Vec<usize>,
     pub(super) dataset_rows: Vec<Vec<usize>>,
-    grams: Grams,
+    pub(super) grams: Grams,
     /// The flags as given, as TOML.
     pub(super) settings: String,
 }
@@ -243,7 +244,8 @@ pub(super) fn run_of<'a>(
 ) -> Result<Run<'a>> {
     let time_limit = match args.time_limit {
         Some(seconds) if seconds >= 0.0 && seconds.is_finite() => {
-            Some(Duration::from_secs_f64(seconds))
+            // More than the clock can count is no limit.
+            Duration::try_from_secs_f64(seconds).ok()
         }
         Some(seconds) => bail!("--time-limit is {seconds}, expected a number of seconds ≥ 0"),
         None => None,
@@ -338,16 +340,80 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
     }
     let (fit, dataset) = Fit::open(&mut args, "fit")?;
     let learned = fit.learn(&args, dataset, interruptible)?;
-    learned.save(&args)?;
+    let saved = learned.save(&args);
+    // The result is there, whatever became of the files.
     if args.json {
         output::print(&format!(
             "{}\n",
             serde_json::to_string_pretty(&learned.json(&args))?
         ))?;
     } else {
-        output::print(&learned.text(&args))?;
+        output::show(&learned.text(&args, &saved))?;
     }
+    saved.check()?;
     Ok(learned.outcome())
+}
+
+/// What became of the files that were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Saved {
+    /// Whether the model is where it was to be.
+    model: bool,
+    /// What could not be written, in words.
+    problems: Vec<String>,
+}
+
+impl Saved {
+    /// Notes a file that could not be written, and what to do about it.
+    pub(super) fn missing(&mut self, problem: String) {
+        self.problems.push(problem);
+    }
+
+    /// The error to end with, after the result is printed.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        bail!(self.problems.join("; "))
+    }
+}
+
+/// Keeps a model that could not be saved in the folder for temporary files, and says so.
+fn rescued(model: &Model) -> String {
+    let kept = || -> Result<std::path::PathBuf> {
+        let bytes = model.to_bytes()?;
+        let folder = std::env::temp_dir();
+        for number in 0..100 {
+            let path = folder.join(format!("mtmkl-{}-{number}.mtmkl", std::process::id()));
+            // Never through a link or over a file that somebody else put there; and a folder for all must not show it to all.
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            match options.open(&path) {
+                Ok(mut file) => {
+                    if let Err(error) = file.write_all(&bytes).and_then(|()| file.sync_all()) {
+                        let _ = std::fs::remove_file(&path);
+                        return Err(error.into());
+                    }
+                    return Ok(path);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        bail!("{} is full of such files", folder.display())
+    };
+    match kept() {
+        Ok(path) => format!(
+            "the model is not saved there but kept in {0}: copy it where it is wanted",
+            path.display()
+        ),
+        Err(error) => format!(
+            "the model is not saved, nor could it be kept in the folder for temporary files ({error:#}); make room, or give another \
+             place with -o"
+        ),
+    }
 }
 
 /// A fitted model and its scores.
@@ -684,15 +750,23 @@ impl Fit {
 }
 
 impl Learned {
-    /// Writes what the flags ask for.
-    pub(super) fn save(&self, args: &FitArgs) -> Result<()> {
+    /// Writes what the flags ask for, as far as that can be done.
+    pub(super) fn save(&self, args: &FitArgs) -> Saved {
+        let mut saved = Saved::default();
         if let Some(path) = &args.output {
-            self.model.save(path)?;
+            match self.model.save(path) {
+                Ok(()) => saved.model = true,
+                Err(error) => saved.missing(format!("{error}; {}", rescued(&self.model))),
+            }
         }
-        if let Some(path) = &args.report {
-            super::report::write(&self.model, path)?;
+        if let Some(path) = &args.report
+            && let Err(error) = super::report::write(&self.model, path)
+        {
+            saved.missing(format!(
+                "{error:#}; the report is not written, `mtmkl report MODEL -o FILE` makes it from a saved model"
+            ));
         }
-        Ok(())
+        saved
     }
 
     /// How the program is to end.
@@ -718,7 +792,7 @@ impl Learned {
     }
 
     /// What is printed for people.
-    pub(super) fn text(&self, args: &FitArgs) -> String {
+    pub(super) fn text(&self, args: &FitArgs, saved: &Saved) -> String {
         let (model, scores) = (&self.model, &self.scores);
         let mut text = String::new();
         let shape = model.shape();
@@ -731,8 +805,9 @@ impl Learned {
         );
         text += &output::weights(model);
         text += &format!(
-            "\n{}\n{}\n\n",
+            "\n{}\n{}{}\n\n",
             output::certificate(model),
+            output::remarks(model),
             output::effort(model)
         );
         text += &format!("On {}:\n{}", scores.split, output::scores(&scores.methods));
@@ -740,7 +815,11 @@ impl Learned {
             text += "(the best single kernel is chosen on these rows, with hindsight)\n";
         }
         match &args.output {
-            Some(path) => text += &format!("\nModel saved to {}\n", path.display()),
+            Some(path) if saved.model => {
+                text += &format!("\nModel saved to {}\n", path.display());
+            }
+            // Said on standard error.
+            Some(_) => {}
             None => text += "\nNot saved: -o MODEL keeps the model\n",
         }
         text

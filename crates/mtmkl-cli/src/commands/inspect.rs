@@ -50,10 +50,11 @@ pub fn run(args: &InspectArgs) -> Result<Outcome> {
         .collect();
     let header = ["task", "samples", "support", "offset"].map(String::from);
     text += &format!(
-        "\n{}\n{}\n",
-        output::table(&header, &rows),
-        output::certificate(&model)
+        "\n{}\n{}\n{}",
+        output::task_table(&header, &rows),
+        output::certificate(&model),
+        output::remarks(&model)
     );
-    output::print(&text)?;
+    output::show(&text)?;
     Ok(Outcome::Done)
 }

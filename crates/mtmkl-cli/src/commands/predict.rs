@@ -1,5 +1,6 @@
 //! `mtmkl predict`: a model and new rows.
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -249,6 +250,8 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
     };
     match &args.output {
         Some(path) => mtmkl::model::write_whole(path, text.as_bytes())?,
+        // Programs get every name as it is, people see it.
+        None if std::io::stdout().is_terminal() => output::show(&text)?,
         None => output::print(&text)?,
     }
     Ok(Outcome::Done)

@@ -58,15 +58,20 @@ pub fn report(model: &Model) -> Result<Report> {
             .find(|(key, _)| key == name)
             .map(|(_, value)| value.clone())
     };
+    let own = Report::from(model);
     Ok(Report {
         title: find("table").map_or("mtmkl model".to_string(), |table| format!("mtmkl: {table}")),
         subtitle: find("target").map(|target| format!("predicting {target}")),
-        solver: settings
-            .get("solver")
-            .and_then(toml::Value::as_str)
-            .unwrap_or("newton")
-            .to_string(),
-        tolerance: settings.get("tol").and_then(toml::Value::as_float),
+        // Of older models, which do not say it themselves.
+        solver: if own.solver.is_empty() {
+            let solver = settings.get("solver").and_then(toml::Value::as_str);
+            solver.unwrap_or("newton").to_string()
+        } else {
+            own.solver.clone()
+        },
+        tolerance: own
+            .tolerance
+            .or_else(|| settings.get("tol").and_then(toml::Value::as_float)),
         scores: scores(model)?,
         settings: settings
             .iter()
@@ -74,13 +79,17 @@ pub fn report(model: &Model) -> Result<Report> {
             .collect(),
         data,
         pictures: pictures(model)?,
-        ..Report::from(model)
+        ..own
     })
 }
 
 fn setting(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
+        // Not 0.0000000001.
+        toml::Value::Float(number) if *number != 0.0 && number.abs() < 1e-3 => {
+            format!("{number:e}")
+        }
         toml::Value::Array(values) => values.iter().map(setting).collect::<Vec<_>>().join("  "),
         other => other.to_string(),
     }

@@ -30,9 +30,13 @@ pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
     if let Some(path) = &args.into {
         // Said now, not after hours.
         into(path, args.table.name(), None)?;
+        output::check_place(path)?;
     }
     std::fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot make the folder {}", args.output.display()))?;
+    for ending in ["md", "csv", "json"] {
+        output::check_place(&args.output.join(format!("{}.{ending}", args.table.name())))?;
+    }
     match args.table {
         PaperTable::Table1 => table_1(args),
         PaperTable::Table2 => table(args, 2),
@@ -58,7 +62,7 @@ fn table_1(args: &ReproduceArgs) -> Result<Outcome> {
     if args.json {
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        output::print(&format!(
+        output::show(&format!(
             "{}\n\n{}\n{}\n{}\n",
             demo::SETTING,
             output::table(&header, &rows),
@@ -280,7 +284,7 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
     if args.json {
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        output::print(&format!(
+        output::show(&format!(
             "{}\nWritten to {}: {name}.md, {name}.csv, {name}.json, {name}-pictures.html; the journal {name}.journal has every draw\n",
             figures.text(),
             args.output.display()

@@ -5,6 +5,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::terminal;
+
 /// Most characters of a cell that a message repeats.
 const SHOWN_CHARACTERS: usize = 40;
 
@@ -380,13 +382,9 @@ pub(super) fn shown(bytes: &[u8]) -> String {
             result.push('…');
             break;
         }
-        if character.is_control() {
-            result.extend(character.escape_default());
-        } else {
-            result.push(character);
-        }
+        result.push(character);
     }
-    result
+    terminal::line(&result).into_owned()
 }
 
 /// The first `names`, for a message.

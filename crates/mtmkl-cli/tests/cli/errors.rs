@@ -414,15 +414,24 @@ fn full_disk() {
         ran.stderr
     );
     assert_eq!(std::fs::read(folder.path("two.model")).unwrap(), before);
-    let left: Vec<_> = std::fs::read_dir(folder.root())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.contains(".tmp"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    let left = || -> Vec<String> {
+        std::fs::read_dir(folder.root())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.contains(".tmp"))
+            .collect()
+    };
+    assert!(left().is_empty(), "{:?}", left());
     let killed = limited("");
     assert_eq!(killed.code, -1, "{}", killed.stderr);
     assert_eq!(std::fs::read(folder.path("two.model")).unwrap(), before);
+    assert_eq!(left().len(), 1, "a killed process leaves its file");
+    folder.run("fit two.csv --target label -o two.model").good();
+    assert!(
+        left().is_empty(),
+        "and the next one removes it: {:?}",
+        left()
+    );
 
     let full = std::fs::File::options()
         .write(true)

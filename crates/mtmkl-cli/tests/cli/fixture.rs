@@ -210,6 +210,8 @@ fn rounded(value: &Value) -> Value {
                     "gap" => Value::from("[gap]"),
                     "bound" => Value::from("[bound]"),
                     "objective" => Value::from("[objective]"),
+                    // As it was asked for.
+                    "tolerance" => value.clone(),
                     _ => rounded(value),
                 };
                 (key.clone(), value)

@@ -4,10 +4,12 @@
 mod behaviour;
 mod config;
 mod errors;
+mod files;
 mod fixture;
 mod help;
 mod interruption;
 mod model_file;
+mod names;
 mod precomputed;
 mod reproduce;
 mod results;

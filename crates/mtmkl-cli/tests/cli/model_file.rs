@@ -87,7 +87,7 @@ fn a_changed_file_is_refused_or_still_sensible() {
         ("offsets", joined(&offsets, numbers)),
         (
             "future",
-            changed(&good, |model, _| model["version"] = json!(2)),
+            changed(&good, |model, _| model["version"] = json!(3)),
         ),
         (
             "no_version",

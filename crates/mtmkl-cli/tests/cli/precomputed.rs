@@ -314,3 +314,20 @@ fn matrices_that_do_not_fit() {
         .bad("predict lin.model new.csv --cross lin=wrong_own.npz");
     insta::assert_snapshot!(shown.text());
 }
+
+#[test]
+fn a_journal_knows_the_values_of_its_matrices() {
+    let folder = tables();
+    let tune = "tune names.csv --target label --ignore id --kernel precomputed:path=gauss.npy --folds 2 --grid C=1,2 --journal j";
+    folder.run(tune).good();
+    let again = folder.run(&format!("{tune} --resume --json")).json();
+    assert_eq!(again["tune"]["computed"], 0);
+    // Another matrix of the same name and shape: its scores are not those of the first.
+    let lin = std::fs::read(folder.path("lin.npy")).unwrap();
+    folder.file("gauss.npy", lin);
+    let message = folder.run(&format!("{tune} --resume")).bad();
+    assert!(
+        message.contains("belongs to a run on other data"),
+        "{message}"
+    );
+}

@@ -42,6 +42,15 @@ fn fits_of_every_kind_are_valid() {
         "two.csv --machine svdd --target label --C 0.2 --sharing uniform",
         "two.csv --machine ocsvm --ignore label",
         "two.csv --target label --kernel sigmoid:gamma=1,coef0=-1 --allow-indefinite",
+        "two.csv --target label --precision single",
+        "tasks.csv --target label --task site --sharing common",
+        "tasks.csv --target label --task site --sharing group --p 1.5 --q 2",
+        "tasks.csv --target label --task site --sharing box-simplex --upper 0.5",
+        "tasks.csv --target label --task site --sharing prior-ball --radius 0.5",
+        "tasks.csv --target label --task site --sharing prior-ball --kernel linear --kernel rbf --weights 1,0.5",
+        "tasks.csv --target label --task site --sharing fixed --kernel linear --kernel rbf --weights 1,0.5",
+        "tasks.csv --target label --task site --sharing sum --kernel linear --kernel rbf --term common:simplex --term \
+         independent:box-simplex,upper=0.7 --term common:prior-ball,prior=1|0 --term common:fixed,weights=0|1",
     ];
     for arguments in fits {
         let ran = folder.run(&format!("fit {arguments} --json"));
@@ -56,6 +65,16 @@ fn fits_of_every_kind_are_valid() {
             .map(|fault| format!("{}: {fault}", fault.instance_path()))
             .collect();
         assert!(faults.is_empty(), "{arguments}: {faults:#?}\n{object:#}");
+        assert_eq!(
+            object["rounded"],
+            arguments.contains("--precision single"),
+            "{arguments}"
+        );
+        assert_eq!(
+            object["fallback"] == "indefinite",
+            arguments.contains("--allow-indefinite"),
+            "{arguments}"
+        );
         assert_eq!(
             ran.code == 0,
             object["status"].as_str().unwrap().starts_with("converged"),
@@ -84,6 +103,31 @@ fn fits_of_every_kind_are_valid() {
     }
 }
 
+/// The places of all objects in a value.
+fn objects(value: &Value, place: &mut String, found: &mut Vec<String>) {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(object) => {
+            found.push(place.clone());
+            object
+                .iter()
+                .map(|(key, value)| (key.clone(), value))
+                .collect()
+        }
+        Value::Array(values) => values
+            .iter()
+            .enumerate()
+            .map(|(number, value)| (number.to_string(), value))
+            .collect(),
+        _ => Vec::new(),
+    };
+    for (key, value) in inner {
+        let length = place.len();
+        *place += &format!("/{key}");
+        objects(value, place, found);
+        place.truncate(length);
+    }
+}
+
 #[test]
 fn the_schema_refuses_what_is_not_a_fit() {
     let folder = Folder::new();
@@ -102,7 +146,28 @@ fn the_schema_refuses_what_is_not_a_fit() {
         wrong[key] = value;
         assert!(!validator.is_valid(&wrong), "{key}");
     }
+    // Nothing is let through at any depth.
+    let mut places = Vec::new();
+    objects(&good, &mut String::new(), &mut places);
+    for place in [
+        "",
+        "/machine",
+        "/sharing",
+        "/solver",
+        "/tasks/0",
+        "/scores/methods/0/tasks/0",
+    ] {
+        assert!(places.iter().any(|known| known == place), "{place}");
+    }
+    for place in places {
+        let mut wrong = good.clone();
+        wrong.pointer_mut(&place).unwrap()["surprise"] = Value::from(1);
+        assert!(!validator.is_valid(&wrong), "{place}");
+    }
     for key in [
+        "solver",
+        "fallback",
+        "rounded",
         "status",
         "objective",
         "bound",

@@ -38,11 +38,13 @@ pub(crate) fn iris() -> Report {
         machine: "svc, C = 6".into(),
         sharing: "pscs, p = 2, q = 1".into(),
         solver: "newton".into(),
+        fallback: None,
         status: "converged".into(),
         objective: 534.088_04,
         bound: 534.067_2,
         gap: 3.9e-5,
         tolerance: Some(1e-4),
+        is_rounded: false,
         passes: (1..)
             .zip(bounds)
             .map(|(number, (objective, bound))| PassEntry {

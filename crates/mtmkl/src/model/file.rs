@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
+use super::read::read_bounded;
+use super::write::write_whole;
 use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness};
 use crate::error::{Error, Result};
 use crate::grid::Grid;
@@ -361,7 +361,7 @@ impl Model {
         })
     }
 
-    /// Writes the model to a temporary file beside `path`, then renames it: what was there stays whole until the new one is.
+    /// Writes the model with [`write_whole`]: what was there stays whole until the new one is.
     ///
     /// # Errors
     /// When the file cannot be written, or as [`Model::to_bytes`].
@@ -375,41 +375,12 @@ impl Model {
     /// When the file cannot be read, or as [`Model::from_bytes`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| Error::Io {
+        let bytes = read_bounded(path).map_err(|source| Error::Io {
             path: path.to_path_buf(),
             source,
         })?;
         Self::from_bytes(&bytes)
     }
-}
-
-/// Writes all of it or nothing: a temporary file in the same folder, then a rename.
-///
-/// # Errors
-/// When the file cannot be written; the temporary file is removed again.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    // Two threads that save to one path must not share a temporary file.
-    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let error = |source| Error::Io {
-        path: path.to_path_buf(),
-        source,
-    };
-    let name = path
-        .file_name()
-        .ok_or_else(|| error(std::io::Error::other("not a file name")))?;
-    let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    temporary.push(format!(".{}.{number}.tmp", std::process::id()));
-    let temporary: PathBuf = path.with_file_name(temporary);
-    let written = File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|source| {
-        // Best effort: the first error is the one to report.
-        let _ = std::fs::remove_file(&temporary);
-        error(source)
-    })
 }
 
 /// Only the version, so that a newer header with unknown fields is told from a broken one.

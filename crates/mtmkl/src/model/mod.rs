@@ -1,14 +1,16 @@
 //! What a fit leaves behind: kernel weights, machines, the certificate; support rows only.
 
 mod file;
-pub use file::write_whole;
 mod predict;
+mod read;
+mod write;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use predict::{CrossGram, Input};
+pub use write::{check_writable, write_whole};
 
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;

@@ -174,16 +174,7 @@ impl Prepared<'_> {
         last: Option<&Model>,
         run: &mut Run<'_>,
     ) -> Result<Model> {
-        if !(run.tolerance.is_finite() && run.tolerance > 0.0) {
-            return Err(Error::param(
-                "tolerance",
-                run.tolerance,
-                "a finite number > 0",
-            ));
-        }
-        if run.max_passes == 0 {
-            return Err(Error::param("max_passes", 0, "at least 1"));
-        }
+        run.check()?;
         let started = Instant::now();
         let problem = self.problem;
         let mut part = run.part(&run.deadline());

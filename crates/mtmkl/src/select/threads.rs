@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crate::run::MOST_THREADS;
+
 /// Calls `work(i, inner)` for i in 0..count on up to `threads` threads (0: one per core), in the order of i as far as threads are
 /// free; `inner` is how many threads each call may use itself: all of them where there are fewer calls than threads. After the
 /// first error no call is begun.
@@ -16,7 +18,7 @@ pub fn in_parallel<E: Send>(
 ) -> Result<(), E> {
     let threads = match threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        given => given,
+        given => given.min(MOST_THREADS),
     };
     let workers = threads.min(count).max(1);
     let inner = (threads / workers).max(1);
@@ -42,7 +44,13 @@ pub fn in_parallel<E: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..workers {
-            scope.spawn(worker);
+            // Where the system gives no more threads, those there are do it all.
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, worker)
+                .is_err()
+            {
+                break;
+            }
         }
         worker();
     });

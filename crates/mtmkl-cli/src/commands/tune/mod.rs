@@ -7,7 +7,7 @@ mod wanted;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -77,9 +77,13 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     }
     let wanted = Wanted::new(&args)?;
     let kernel_sets = kernel_sets(&mut args)?;
+    let journal = args
+        .journal
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(JOURNAL));
     args.picture
         .iter()
-        .chain(&args.journal)
+        .chain([&journal])
         .try_for_each(|path| output::check_place(path))?;
     if let Some(group) = args
         .group
@@ -93,7 +97,7 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     let (fit, dataset) = Fit::open(&mut args.fit, "tune")?;
     let (mut tune, dataset) = Tune::new(&args, &wanted, kernel_sets, fit, dataset)?;
     let stop = interruptible();
-    let Some((finished, computed)) = tune.search(&args, &dataset, &stop)? else {
+    let Some((finished, computed)) = tune.search(&args, &journal, &dataset, &stop)? else {
         return Ok(Outcome::NotConverged);
     };
     let results = Results::new(&tune, &finished);
@@ -111,18 +115,21 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         super::report::PICTURES.to_string(),
         serde_json::to_string(&[(picture.title.clone(), picture.title.clone(), picture.svg())])?,
     );
-    learned.save(&args.fit)?;
-    if let Some(path) = &args.picture {
-        mtmkl::model::write_whole(path, picture.svg().as_bytes())?;
+    let mut saved = learned.save(&args.fit);
+    if let Some(path) = &args.picture
+        && let Err(error) = mtmkl::model::write_whole(path, picture.svg().as_bytes())
+    {
+        saved.missing(format!("{error}; the picture is not written"));
     }
     if args.fit.json {
         let mut object = learned.json(&args.fit);
         object["tune"] = results.json(&tune, computed);
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        let text = results.text(&tune, computed) + "\n" + &learned.text(&args.fit);
-        output::print(&text)?;
+        let text = results.text(&tune, computed) + "\n" + &learned.text(&args.fit, &saved);
+        output::show(&text)?;
     }
+    saved.check()?;
     Ok(learned.outcome())
 }
 
@@ -240,6 +247,7 @@ impl Tune {
     fn search(
         &self,
         args: &TuneArgs,
+        path: &Path,
         dataset: &Dataset,
         stop: &mtmkl::Stop,
     ) -> Result<Option<(Vec<Finished>, usize)>> {
@@ -268,12 +276,12 @@ impl Tune {
                 _ => located(error),
             }
         })?;
-        let path = args
-            .journal
-            .clone()
-            .unwrap_or_else(|| PathBuf::from(JOURNAL));
+        let mut silent = Progress::new(false, true, args.fit.tol);
+        let run = run_of(&args.fit, stop, &mut silent)?;
+        // Said now: a journal without results would be in the way of the next try.
+        run.check().map_err(located)?;
         let (journal, lines) = Journal::open(
-            &path,
+            path,
             "mtmkl tune",
             &self.fingerprint(&args.fit)?,
             args.resume,
@@ -286,8 +294,6 @@ impl Tune {
         }
         let known = done.len();
         let total = self.grid.cells().len() * self.folds.len();
-        let mut silent = Progress::new(false, true, args.fit.tol);
-        let run = run_of(&args.fit, stop, &mut silent)?;
         let limits = Limits {
             tolerance: run.tolerance,
             max_passes: run.max_passes,
@@ -296,7 +302,7 @@ impl Tune {
             warm: true,
             stop: stop.clone(),
         };
-        let starts = Starts::beside(&path);
+        let starts = Starts::beside(path);
         let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
         if known < total {
             let prepared = problem.prepare(&run).map_err(located)?;
@@ -466,6 +472,9 @@ impl Tune {
             .numbers(raw.numbers.as_deref().unwrap_or_default())
             .numbers(raw.weights.as_deref().unwrap_or_default())
             .numbers(&self.fit.values);
+        for (name, gram) in &self.fit.grams {
+            fingerprint.bytes(name.as_bytes()).numbers(&gram.values);
+        }
         Ok(fingerprint)
     }
 }

@@ -83,7 +83,12 @@ fn read(
         read_unguarded(file, &Arc::new(content), options)
     }));
     GUARDED.set(false);
-    result.unwrap_or_else(|_| Err(damaged(file, general("its parts contradict each other"))))
+    result.unwrap_or_else(|_| {
+        Err(damaged(
+            file,
+            general("it is damaged, its parts contradict each other"),
+        ))
+    })
 }
 
 fn read_unguarded<C: ChunkReader + 'static>(
