@@ -28,10 +28,7 @@ pub mod notes {
     pub const TRAINING_ROWS: &str = "training-rows";
     /// The settings as TOML.
     pub const SETTINGS: &str = "settings";
-    /// Lines about the data, as a list of pairs.
-    pub const DATA: &str = "data";
-    /// Scores, as printed by `--json`.
-    pub const SCORES: &str = "scores";
+    pub use mtmkl_report::notes::{DATA, SCORES};
 }
 
 /// Bytes that a file may take in memory: no less than the readers' default, for `--memory-limit` is about kernel matrices, and
