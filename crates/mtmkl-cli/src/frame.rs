@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{FitArgs, Missing, Multiclass, Scaling};
 use crate::dataset::pairs;
-use crate::input::{Format, InputError, Table, Values};
-use crate::words::{by_number_then_text, count};
+use crate::input::{Column, Format, InputError, Table, Values};
+use crate::words::{by_number_then_text, count, listed};
 
 /// The key under which a frame is kept in a model's notes.
 pub const NOTE: &str = "frame";
@@ -54,6 +54,34 @@ pub enum Goal {
     Regression,
     /// Inside or outside.
     OneClass,
+}
+
+impl Goal {
+    /// The classes, in sorted order; none where numbers are predicted, or inside and outside.
+    pub fn classes(&self) -> &[String] {
+        match self {
+            Self::Binary { classes } | Self::Multiclass { classes, .. } => classes,
+            Self::Regression | Self::OneClass => &[],
+        }
+    }
+
+    /// The target's cells as names. A number, where a format has no text (LIBSVM, NPY), is the one class that spells it, `1` or
+    /// `1.0`; if there is none, it is called as it is written shortest.
+    fn named(&self, column: &Column) -> Vec<String> {
+        let mut names = texts(column);
+        if let Values::Numbers(numbers) = &column.values {
+            for (name, number) in names.iter_mut().zip(numbers) {
+                let mut spelled = self
+                    .classes()
+                    .iter()
+                    .filter(|class| class.parse::<f64>() == Ok(*number));
+                if let (Some(class), None) = (spelled.next(), spelled.next()) {
+                    name.clone_from(class);
+                }
+            }
+        }
+        names
+    }
 }
 
 /// How a table becomes numbers.
@@ -238,11 +266,43 @@ impl Frame {
         })
     }
 
+    /// The columns of names in a table to learn from: tasks, rows, categories and classes are text, so that `007` and `7` are two.
+    pub fn names_of(args: &FitArgs) -> Vec<&str> {
+        let numbers = matches!(args.machine.as_str(), "svr" | "krr");
+        [&args.task, &args.id]
+            .into_iter()
+            .chain((!numbers).then_some(&args.target))
+            .flatten()
+            .chain(&args.one_hot)
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// The columns of names in a later table. One that kernels see as numbers is no such column, whatever else it is used for.
+    pub fn names(&self) -> Vec<&str> {
+        let target = self.target.iter().filter(|_| self.goal != Goal::Regression);
+        let (categories, numbers): (Vec<&Feature>, Vec<&Feature>) = self
+            .features
+            .iter()
+            .partition(|feature| feature.category.is_some());
+        self.task
+            .iter()
+            .chain(target)
+            .filter(|name| numbers.iter().all(|feature| feature.column != **name))
+            .chain(categories.iter().map(|feature| &feature.column))
+            .map(String::as_str)
+            .collect()
+    }
+
     fn classes(table: &Table, args: &FitArgs) -> Result<Goal> {
         let target = args
             .target
             .as_deref()
             .context("--target COLUMN is needed")?;
+        // Before the classes are counted: a class called NA would be missed there.
+        if args.missing != Missing::Drop {
+            complete(table, "target", target)?;
+        }
         let mut classes = present(table, target)?;
         classes.sort_by(|a, b| by_number_then_text(a, b));
         classes.dedup();
@@ -301,17 +361,10 @@ impl Frame {
         ];
         for (what, name) in needed {
             let Some(name) = name else { continue };
-            let missing = &table.column(name)?.missing;
-            if !missing.is_empty() && !self.drop_missing {
-                bail!(
-                    "{}: {} of {} no value in the {what} column `{name}`, the first at {}; --missing drop leaves them out",
-                    table.source,
-                    missing.len(),
-                    count(table.rows, "row has", "rows have"),
-                    table.place(missing[0])
-                );
+            if !self.drop_missing {
+                complete(table, what, name)?;
             }
-            drop_rows(missing);
+            drop_rows(&table.column(name)?.missing);
         }
         let mut columns: Vec<Vec<f64>> = Vec::with_capacity(self.features.len());
         for feature in &self.features {
@@ -333,11 +386,16 @@ impl Frame {
             );
         }
         let text = |name: &str| -> Result<Vec<String>> {
-            let names = texts(table, name)?;
+            let names = texts(table.column(name)?);
             Ok(positions.iter().map(|&row| names[row].clone()).collect())
         };
         let target = match self.target.as_deref().filter(|_| with_target) {
-            Some(name) => Some(text(name)?),
+            Some(name) => {
+                let names = self.goal.named(table.column(name)?);
+                let target: Vec<String> = positions.iter().map(|&row| names[row].clone()).collect();
+                self.known(table, name, &target, &positions)?;
+                Some(target)
+            }
             None => None,
         };
         let numbers = match self
@@ -379,6 +437,29 @@ impl Frame {
             weights,
             positions,
         })
+    }
+
+    /// Fails if no row has a class of the model, which is rather another spelling than another class.
+    fn known(
+        &self,
+        table: &Table,
+        name: &str,
+        target: &[String],
+        positions: &[usize],
+    ) -> Result<()> {
+        let classes = self.goal.classes();
+        if classes.is_empty() || target.iter().any(|value| classes.contains(value)) {
+            return Ok(());
+        }
+        let classes: Vec<&str> = classes.iter().map(String::as_str).collect();
+        bail!(
+            "{}, {}: the target `{name}` is `{}`, and no row has one of the model's classes, {}; classes are compared as text, so that `1` \
+             is not `1.0`",
+            table.source,
+            table.place(positions[0]),
+            target[0],
+            listed(&classes)
+        )
     }
 
     /// Values of one-hot columns that were never learned from, which leaves all indicators at 0: the column, how many rows, and
@@ -511,11 +592,31 @@ impl Frame {
     }
 }
 
+/// Fails if a cell of a column that every row needs is missing; `what` it is the column of.
+fn complete(table: &Table, what: &str, name: &str) -> Result<()> {
+    let missing = &table.column(name)?.missing;
+    let Some(&first) = missing.first() else {
+        return Ok(());
+    };
+    let spelling = match what {
+        "sample weight" => "",
+        _ => "; a name that is spelled so needs another spelling",
+    };
+    bail!(
+        "{}: {} of {} no value in the {what} column `{name}`, the first at {} (empty, NA, N/A, null, ? and NaN mean that there is none); \
+         fit with --missing drop to leave such rows out{spelling}",
+        table.source,
+        missing.len(),
+        count(table.rows, "row has", "rows have"),
+        table.place(first)
+    )
+}
+
 /// The column behind a feature as numbers, 0 where missing, and the missing rows. What a LIBSVM file leaves out is zero.
 fn numbers_of<'a>(table: &'a Table, feature: &Feature) -> Result<(Vec<f64>, &'a [usize])> {
     if let Some(category) = &feature.category {
         let column = table.column(&feature.column)?;
-        let indicators = texts(table, &feature.column)?
+        let indicators = texts(column)
             .iter()
             .map(|value| f64::from(u8::from(value == category)))
             .collect();
@@ -592,25 +693,24 @@ pub fn problem_of(error: &mtmkl::Error) -> String {
 
 /// The cells of a column that have a value, as text.
 fn present(table: &Table, name: &str) -> Result<Vec<String>> {
-    let missing = &table.column(name)?.missing;
+    let column = table.column(name)?;
     let mut row = 0..;
-    let mut cells = texts(table, name)?;
+    let mut cells = texts(column);
     cells.retain(|_| {
         row.next()
-            .is_some_and(|row| missing.binary_search(&row).is_err())
+            .is_some_and(|row| column.missing.binary_search(&row).is_err())
     });
     Ok(cells)
 }
 
 /// A column as text; what stands where it is missing means nothing.
-fn texts(table: &Table, name: &str) -> Result<Vec<String>> {
-    let column = table.column(name)?;
-    Ok(match &column.values {
+fn texts(column: &Column) -> Vec<String> {
+    match &column.values {
         // Adding zero turns -0 into 0: they are one name.
         Values::Numbers(numbers) => numbers
             .iter()
             .map(|number| (number + 0.0).to_string())
             .collect(),
         Values::Text(cells) => cells.clone(),
-    })
+    }
 }

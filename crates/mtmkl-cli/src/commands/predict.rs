@@ -61,8 +61,7 @@ impl Loaded {
     /// # Errors
     /// When the rows cannot be read, or do not fit the model.
     pub fn predict(&self, args: &NewRowsArgs, with_target: bool) -> Result<Predicted> {
-        let text: Vec<&str> = self.frame.task.iter().map(String::as_str).collect();
-        let table = read_table(&args.data, &args.table, &text, None)?;
+        let table = read_table(&args.data, &args.table, &self.frame.names(), None)?;
         let raw = self.frame.rows(&table, with_target, None)?;
         note_rows(&self.frame, &table, &raw)?;
         let values = self.frame.scaled(&raw, &table)?;

@@ -8,6 +8,7 @@ mod fixture;
 mod help;
 mod interruption;
 mod model_file;
+mod names;
 mod precomputed;
 mod reproduce;
 mod results;
