@@ -189,6 +189,38 @@ def test_tasks_go_there_and_come_back(program, tmp_path, rng, kind):
     assert said.tolist() == model.predict(frame).tolist()
 
 
+def test_numbers_in_files_are_the_names_that_spell_them(program, tmp_path, rng):
+    """NPY files and fractions in Parquet files have no spelling; 1.0 there is the task `1.0` of an array, and `1` of a table."""
+    X = table_of(["x", "y"], rng)[["a", "b"]].to_numpy(dtype=float)
+    array = np.column_stack([X, np.arange(24) % 2 + 1.0])
+    y = np.array([5.0, 5.0, 6.0, 6.0] * 6)
+    model = MKLClassifier(["linear", "rbf"], task=2).fit(array, y)
+    assert model.tasks_.tolist() == ["1.0", "2.0"]
+    model.save(tmp_path / "m")
+    np.save(tmp_path / "rows.npy", np.column_stack([array, y]))
+    said, decisions = program_decisions(program, tmp_path / "m", tmp_path / "rows.npy")
+    np.testing.assert_array_equal(decisions[:, 0], model.decision_function(array))
+    assert said.tolist() == [str(value) for value in model.predict(array)]
+    evaluated = json.loads(run(program, "evaluate", tmp_path / "m", tmp_path / "rows.npy", "--target", "f4", "--json"))
+    assert evaluated["mean"] == pytest.approx(model.score(array, y))
+    whole = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "site": np.arange(24) % 2 + 1, "code": np.arange(24) % 3, "y": y.astype(int)})
+    whole.to_csv(tmp_path / "table.csv", index=False)
+    options = ["--target", "y", "--task", "site", "--one-hot", "code", *KERNELS, "--quiet"]
+    run(program, "fit", tmp_path / "table.csv", *options, "-o", tmp_path / "m")
+    fractions = whole.astype(float)
+    pl.DataFrame({name: fractions[name].to_numpy() for name in fractions}).write_parquet(tmp_path / "table.parquet")
+    answers = [run(program, "predict", tmp_path / "m", tmp_path / f"table.{ending}", "--decision") for ending in ("csv", "parquet")]
+    assert answers[0] == answers[1]
+    loaded = mtmkl.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.decision_function(fractions), loaded.decision_function(whole))
+    # Two names of one number cannot be told apart there.
+    table_of(["1", "1.0"], rng, column="y").to_csv(tmp_path / "table.csv", index=False)
+    run(program, "fit", tmp_path / "table.csv", "--target", "y", *KERNELS, "--quiet", "-o", tmp_path / "m")
+    pl.DataFrame({"a": [1.0], "b": [1.0], "y": [1.0]}).write_parquet(tmp_path / "table.parquet")
+    with pytest.raises(AssertionError, match=r"row 1, column `y`: the number 1 may be `1` or `1\.0`; give names as text"):
+        run(program, "evaluate", tmp_path / "m", tmp_path / "table.parquet")
+
+
 def test_labels_of_several_types_are_refused(rng):
     X = rng.normal(size=(4, 2))
     with pytest.raises(ValueError, match=r"y mixes labels of the types int and str; .*astype\(str\)"):

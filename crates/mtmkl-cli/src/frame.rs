@@ -64,24 +64,6 @@ impl Goal {
             Self::Regression | Self::OneClass => &[],
         }
     }
-
-    /// The target's cells as names. A number, where a format has no text (LIBSVM, NPY), is the one class that spells it, `1` or
-    /// `1.0`; if there is none, it is called as it is written shortest.
-    fn named(&self, column: &Column) -> Vec<String> {
-        let mut names = texts(column);
-        if let Values::Numbers(numbers) = &column.values {
-            for (name, number) in names.iter_mut().zip(numbers) {
-                let mut spelled = self
-                    .classes()
-                    .iter()
-                    .filter(|class| class.parse::<f64>() == Ok(*number));
-                if let (Some(class), None) = (spelled.next(), spelled.next()) {
-                    name.clone_from(class);
-                }
-            }
-        }
-        names
-    }
 }
 
 /// How a table becomes numbers.
@@ -368,7 +350,7 @@ impl Frame {
         }
         let mut columns: Vec<Vec<f64>> = Vec::with_capacity(self.features.len());
         for feature in &self.features {
-            let (mut numbers, missing) = numbers_of(table, feature)?;
+            let (mut numbers, missing) = self.numbers_of(table, feature)?;
             // Gaps stay gaps until the means are known.
             for &row in missing {
                 numbers[row] = f64::NAN;
@@ -391,7 +373,8 @@ impl Frame {
         };
         let target = match self.target.as_deref().filter(|_| with_target) {
             Some(name) => {
-                let names = self.goal.named(table.column(name)?);
+                let classes: Vec<&str> = self.goal.classes().iter().map(String::as_str).collect();
+                let names = named(table, name, &classes)?;
                 let target: Vec<String> = positions.iter().map(|&row| names[row].clone()).collect();
                 self.known(table, name, &target, &positions)?;
                 Some(target)
@@ -439,6 +422,57 @@ impl Frame {
         })
     }
 
+    /// The column behind a feature as numbers, 0 where missing, and the missing rows. What a LIBSVM file leaves out is zero.
+    fn numbers_of<'a>(
+        &self,
+        table: &'a Table,
+        feature: &Feature,
+    ) -> Result<(Vec<f64>, &'a [usize])> {
+        if let Some(category) = &feature.category {
+            let indicators = named(table, &feature.column, &self.categories(&feature.column))?
+                .iter()
+                .map(|value| f64::from(u8::from(value == category)))
+                .collect();
+            return Ok((indicators, &table.column(&feature.column)?.missing));
+        }
+        match table.numeric_or_missing(&feature.column) {
+            Ok((numbers, missing)) => Ok((numbers.to_vec(), missing)),
+            Err(InputError::UnknownColumn { .. }) if left_out(table, &feature.column) => {
+                Ok((vec![0.0; table.rows], &[]))
+            }
+            Err(error) => Err(text_where_numbers_belong(
+                error,
+                "the model learned from numbers here",
+            )),
+        }
+    }
+
+    /// The known values of a one-hot column.
+    fn categories(&self, column: &str) -> Vec<&str> {
+        self.features
+            .iter()
+            .filter(|feature| feature.column == column)
+            .filter_map(|feature| feature.category.as_deref())
+            .collect()
+    }
+
+    /// Gives tasks that are numbers in the table the names that the model has for them.
+    ///
+    /// # Errors
+    /// When two names spell one number.
+    pub fn recognise_tasks(&self, table: &Table, raw: &mut Raw, known: &[&str]) -> Result<()> {
+        if let Some(name) = &self.task {
+            let names = named(table, name, known)?;
+            raw.task = Some(
+                raw.positions
+                    .iter()
+                    .map(|&row| names[row].clone())
+                    .collect(),
+            );
+        }
+        Ok(())
+    }
+
     /// Fails if no row has a class of the model, which is rather another spelling than another class.
     fn known(
         &self,
@@ -479,10 +513,15 @@ impl Frame {
         }
         let mut found = Vec::new();
         for (column, categories) in known {
-            let mut values = present(table, column)?;
-            values.retain(|value| !categories.contains(value.as_str()));
+            let missing = &table.column(column)?.missing;
+            let names = named(table, column, &self.categories(column))?;
+            let values: Vec<&String> = (0..table.rows)
+                .filter(|row| missing.binary_search(row).is_err())
+                .map(|row| &names[row])
+                .filter(|value| !categories.contains(value.as_str()))
+                .collect();
             if let Some(first) = values.first() {
-                found.push((column.to_string(), values.len(), first.clone()));
+                found.push((column.to_string(), values.len(), (*first).clone()));
             }
         }
         Ok(found)
@@ -612,28 +651,6 @@ fn complete(table: &Table, what: &str, name: &str) -> Result<()> {
     )
 }
 
-/// The column behind a feature as numbers, 0 where missing, and the missing rows. What a LIBSVM file leaves out is zero.
-fn numbers_of<'a>(table: &'a Table, feature: &Feature) -> Result<(Vec<f64>, &'a [usize])> {
-    if let Some(category) = &feature.category {
-        let column = table.column(&feature.column)?;
-        let indicators = texts(column)
-            .iter()
-            .map(|value| f64::from(u8::from(value == category)))
-            .collect();
-        return Ok((indicators, &column.missing));
-    }
-    match table.numeric_or_missing(&feature.column) {
-        Ok((numbers, missing)) => Ok((numbers.to_vec(), missing)),
-        Err(InputError::UnknownColumn { .. }) if left_out(table, &feature.column) => {
-            Ok((vec![0.0; table.rows], &[]))
-        }
-        Err(error) => Err(text_where_numbers_belong(
-            error,
-            "the model learned from numbers here",
-        )),
-    }
-}
-
 /// What can be done about a column of text, and how much of it there is.
 fn not_numbers(error: InputError, table: &Table, name: &str) -> anyhow::Error {
     let (InputError::NotNumber { place, value, .. }, Ok(mut cells)) =
@@ -701,6 +718,36 @@ fn present(table: &Table, name: &str) -> Result<Vec<String>> {
             .is_some_and(|row| column.missing.binary_search(&row).is_err())
     });
     Ok(cells)
+}
+
+/// A column's cells as names, of which `known` are some; what stands where one is missing means nothing. Text is its own name. A
+/// number, as formats without text have them, is the known name that spells it, `1` or `1.0`, or else what is shortest.
+fn named(table: &Table, name: &str, known: &[&str]) -> Result<Vec<String>> {
+    let column = table.column(name)?;
+    let mut names = texts(column);
+    let Values::Numbers(numbers) = &column.values else {
+        return Ok(names);
+    };
+    // By value; adding zero turns -0 into 0.
+    let key = |number: f64| (number + 0.0).to_bits();
+    let mut spelled: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for name in known {
+        if let Ok(number) = name.parse::<f64>() {
+            spelled.entry(key(number)).or_default().push(name);
+        }
+    }
+    for (row, &number) in numbers.iter().enumerate() {
+        match spelled.get(&key(number)).map(Vec::as_slice) {
+            Some([only]) => (*only).clone_into(&mut names[row]),
+            Some([first, second, ..]) if column.missing.binary_search(&row).is_err() => bail!(
+                "{}, {}, column `{name}`: the number {number} may be `{first}` or `{second}`; give names as text, as in a CSV file",
+                table.source,
+                table.place(row)
+            ),
+            _ => {}
+        }
+    }
+    Ok(names)
 }
 
 /// A column as text; what stands where it is missing means nothing.

@@ -138,7 +138,10 @@ fn read_unguarded<C: ChunkReader + 'static>(
         let read = match kind {
             Err(reason) => Err(Problem::Skip(reason)),
             Ok(kind) => {
-                let mut sink = Sink::new(kind, options.text.contains(&name));
+                // Whole numbers keep all their digits as text; others have no spelling of their own.
+                let whole = !matches!(kind, Kind::Decimal(_) | Kind::Half)
+                    && !matches!(description.physical_type(), Type::FLOAT | Type::DOUBLE);
+                let mut sink = Sink::new(kind, whole && options.text.contains(&name));
                 metadata
                     .row_groups()
                     .iter()
@@ -492,10 +495,10 @@ impl Sink {
             }),
             Values::Text(texts) => {
                 let text = match cell {
-                    // As names, numbers and truths are spelled as in a CSV file that pandas writes: 1.0, True.
-                    Cell::Number(value) => format!("{:?}", value + 0.0),
+                    Cell::Number(value) => value.to_string(),
                     Cell::Integer(value) => value.to_string(),
                     Cell::Unsigned(value) => value.to_string(),
+                    // As pandas writes them into a CSV file.
                     Cell::Truth(value) => if value { "True" } else { "False" }.to_owned(),
                     Cell::Bytes(bytes) => match std::str::from_utf8(bytes) {
                         Ok(text) => text.to_owned(),
