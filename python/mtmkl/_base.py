@@ -260,6 +260,11 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.bound_ = model.bound
         self.gap_ = model.gap
         self.status_ = model.status
+        self.fallback_ = None if model.fallback is None else str(json.loads(model.fallback))
+        # Whatever newton cannot do is done by epf.
+        self.solver_ = self.solver if self.fallback_ is None else "epf"
+        self.rounded_ = model.is_rounded
+        self.scores_ = json.loads(model.notes.get("scores", "null"))
         self.trace_ = np.array([tuple(line) for line in model.trace], dtype=_PASS)
         self.n_iter_ = len(self.trace_)
         # (row of X, support row) of every sample set; without notes of where rows came from, they are counted through.
@@ -333,10 +338,11 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _new(self, X: Any, task: Any) -> Table:
         """New samples; those of a program's model are treated as the program would."""
+        known = self._model.task_names
         if self._frame.identity:
-            table, _ = read(self, X, task=task, reset=False)
+            table, _ = read(self, X, task=task, reset=False, known=known)
             return table
-        return program_rows(self._frame, X, task)
+        return program_rows(self._frame, X, task, known)
 
     def _input(self, table: Table, rows: NDArray[np.intp], set: int) -> New:
         """These rows for the machines on a sample set."""
@@ -456,9 +462,13 @@ def target_name(y: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def class_values(classes: NDArray[Any]) -> dict[str, Any]:
-    """Classes for the notes of a model, so that they come back with their type."""
-    return {"classes": [text(value) for value in classes.tolist()], "class_type": classes.dtype.str}
+def class_values(classes: NDArray[Any], weights: Any) -> dict[str, Any]:
+    """Classes for the notes of a model, so that they come back with their type; and their weights, where these are not by text."""
+    kind = "int" if classes.dtype == object and all(isinstance(value, int) for value in classes) else classes.dtype.str
+    found: dict[str, Any] = {"classes": [text(value) for value in classes], "class_type": kind}
+    if isinstance(weights, dict) and not _is_plain(weights):
+        found["class_weight"] = [float(weights.get(label, 1.0)) for label in classes.tolist()]
+    return found
 
 
 def _is_plain(value: Any) -> bool:

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ._base import MKLEstimator, Vector, class_values, sample_weights, target_name
 from ._sharing import Sharing
-from ._table import Table, groups, read, text
+from ._table import Table, groups, read, text, texts, whole
 
 
 class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
@@ -79,6 +79,14 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         An upper bound on the objective at the answer, a certified lower bound on the optimum, and their relative difference.
     status_ : str
         "converged", "converged-uncertified" (indefinite kernels), "pass-limit", "time-limit" or "stalled".
+    solver_ : str
+        The solver that did the work.
+    fallback_ : str or None
+        Why it is not the one that was asked for: "sharing" or "indefinite", which are beyond "newton".
+    rounded_ : bool
+        Whether objective, bound and gap are those of kernels rounded to single precision (``mtmkl fit --precision single``).
+    scores_ : dict or None
+        The scores that the program kept with a model, as ``mtmkl inspect --json`` shows them; None for models fitted here.
     trace_ : structured ndarray
         Every pass: number, objective, bound, gap, step, inner_iterations, seconds.
     n_iter_ : int
@@ -175,7 +183,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self
         """
         table, labels = read(self, X, y, task=task, reset=True)
-        check_classification_targets(labels)
+        labels = discrete(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         weights = sample_weights(sample_weight, table)
         if len(np.unique(codes[weights > 0])) < 2:
@@ -188,7 +196,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.classes_ = classes
         factors = self._class_factors(codes, weights, table)
         prices = weights * factors
-        names = [text(value) for value in classes.tolist()]
+        names = [text(value) for value in classes]
         targets: list[tuple[str | None, Vector | None]]
         goal: dict[str, Any]
         if len(classes) == 2:
@@ -209,7 +217,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
             target_name=target_name(y),
             same=codes.astype(np.float64),
             factors=factors,
-            extra=class_values(classes),
+            extra=class_values(classes, self.class_weight),
         )
 
     def _class_factors(self, codes: NDArray[np.intp], weights: Vector, table: Table) -> Vector:
@@ -277,10 +285,14 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        decisions = self.decision_function(X, task)
-        chosen = (decisions >= 0).astype(int) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
+        chosen = self._chosen(X, task)
         predicted: NDArray[Any] = self.classes_[chosen]
         return predicted
+
+    def _chosen(self, X: Any, task: Any) -> NDArray[np.intp]:
+        """Which of the classes, for each sample."""
+        decisions = self.decision_function(X, task)
+        return (decisions >= 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The share of samples whose class is right.
@@ -293,7 +305,28 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         -------
         float
         """
-        return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
+        chosen = self._chosen(X, task)
+        names = [text(value) for value in self.classes_]
+        truth = texts(column_or_1d(y), "y", names)
+        check_consistent_length(chosen, truth, sample_weight)
+        return float(np.average(truth == np.array(names, dtype=object)[chosen], weights=sample_weight))
+
+
+def discrete(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of one type; of arrays of objects scikit-learn knows only those of text."""
+    if labels.dtype == object:
+        kinds = {bool: bool | np.bool_, int: int | np.integer, float: float | np.floating, str: str}
+        found = {next((kind for kind, types in kinds.items() if isinstance(value, types)), type(value)) for value in labels}
+        if found in ({bool}, {float}):
+            labels = labels.astype(found.pop())
+        elif found == {int}:
+            # Beyond 64 bits they stay objects, which are discrete by themselves.
+            return whole([int(value) for value in labels])
+        elif len(found) > 1:
+            mixed = " and ".join(sorted(kind.__name__ for kind in found))
+            raise ValueError(f"y mixes labels of the types {mixed}; give all of them one type, as y.astype(str) does")
+    check_classification_targets(labels)
+    return labels
 
 
 def votes(decisions: NDArray[np.float64], classes: int) -> NDArray[np.float64]:

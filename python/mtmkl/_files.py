@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from ._sharing import (
     Term,
     WeightSet,
 )
+from ._table import whole
 
 _ESTIMATORS: dict[str, type[MKLEstimator]] = {
     "svc": MKLClassifier,
@@ -84,16 +86,26 @@ def load(path: str | os.PathLike[str]) -> Any:
     if any(given) and not all(given):
         raise ValueError(f"{os.fspath(path)} mixes precomputed kernels with computed ones: predict from it with the program")
     estimator = _ESTIMATORS[machine["name"]]()
+    if isinstance(estimator, MKLClassifier):
+        estimator.classes_ = _classes(about.get("classes", frame.classes), about.get("class_type"))
     sharing = json.loads(model.sharing)
     parameters = {
         "kernels": "precomputed" if any(given) else model.kernel_specs,
         "normalize": model.normalize,
         "sharing": sharing_of(sharing),
         **{name: sharing[name] for name in ("p", "q", "radius") if name in sharing},
-        **_machine_parameters(machine, model),
+        **_machine_parameters(machine, model, estimator),
     }
+    if not about:
+        parameters.update(_limits(model.notes.get("settings", "")))
     # What was given in Python comes back as it was; lists of kernels and sharing objects from the model.
     parameters.update(about.get("parameters", {}))
+    if "class_weight" in about:
+        parameters["class_weight"] = dict(zip(estimator.classes_.tolist(), about["class_weight"], strict=True))
+    if model.tolerance is not None:
+        parameters["tol"] = model.tolerance
+    if model.solver is not None:
+        parameters["solver"] = json.loads(model.solver)["name"]
     estimator.set_params(**parameters)
     estimator._calls = ()
     if about:
@@ -105,17 +117,37 @@ def load(path: str | os.PathLike[str]) -> Any:
         estimator.n_features_in_ = int(rows)
     else:
         estimator.n_features_in_ = len(raw_columns(frame))
-    if isinstance(estimator, MKLClassifier):
-        estimator.classes_ = _classes(about.get("classes", frame.classes), about.get("class_type"))
     estimator._adopt(model)
     return estimator
 
 
-def _machine_parameters(machine: dict[str, Any], model: _core.Model) -> dict[str, Any]:
+def _limits(settings: str) -> dict[str, Any]:
+    """The program's settings by which an answer is sought, under their names here."""
+    try:
+        found = tomllib.loads(settings)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the model's settings cannot be read: {error}") from None
+    names = {
+        "solver": "solver",
+        "tol": "tol",
+        "max-passes": "max_iter",
+        "time-limit": "time_limit",
+        "memory-limit": "memory_limit",
+        "seed": "random_state",
+    }
+    limits = {ours: found[theirs] for theirs, ours in names.items() if theirs in found}
+    if found.get("threads"):
+        limits["n_jobs"] = found["threads"]
+    if found.get("allow-indefinite"):
+        limits["indefinite"] = "allow"
+    return limits
+
+
+def _machine_parameters(machine: dict[str, Any], model: _core.Model, estimator: MKLEstimator) -> dict[str, Any]:
     match machine["name"]:
         case "svc":
             weights = (machine.get("negative_weight", 1.0), machine.get("positive_weight", 1.0))
-            classes = Frame.of(model).classes
+            classes = estimator.classes_.tolist()
             balanced = weights == (1.0, 1.0) or len(classes) != 2
             return {"C": machine["C"], "class_weight": None if balanced else dict(zip(classes, weights, strict=True))}
         case "svr":
@@ -129,20 +161,28 @@ def _machine_parameters(machine: dict[str, Any], model: _core.Model) -> dict[str
 
 
 def _classes(names: list[str], kind: str | None) -> NDArray[Any]:
-    """Classes with the type they had; from a table, numbers are numbers."""
-    if kind is not None:
-        letter = np.dtype(kind).kind
-        if letter in "iuf":
-            return np.array([float(name) for name in names]).astype(kind)
-        if letter == "b":
-            return np.array([name == "True" for name in names])
-        return np.array(names, dtype=kind if letter == "U" else object)
-    for number in (int, float):
-        try:
-            return np.array([number(name) for name in names])
-        except ValueError:
-            continue
-    return np.array(names, dtype=object)
+    """Classes with the type they had; from a table, text, unless each is spelled as Python spells an integer, or a float."""
+    if kind == "int" or (kind is None and all(_is_spelled(name, int) for name in names)):
+        return whole([int(name) for name in names])
+    if kind is None:
+        floats = all(_is_spelled(name, float) and np.isfinite(float(name)) for name in names)
+        return np.array([float(name) for name in names]) if floats else np.array(names, dtype=object)
+    letter = np.dtype(kind).kind
+    if letter in "iu":
+        return np.array([int(name) for name in names], dtype=kind)
+    if letter == "f":
+        return np.array([float(name) for name in names]).astype(kind)
+    if letter == "b":
+        return np.array([name == "True" for name in names])
+    return np.array(names, dtype=kind if letter == "U" else object)
+
+
+def _is_spelled(name: str, kind: type[int] | type[float]) -> bool:
+    """Whether Python writes the number in this way, so that nothing of the name is lost."""
+    try:
+        return str(kind(name)) == name
+    except ValueError:
+        return False
 
 
 def sharing_of(spec: dict[str, Any]) -> str | Sharing:

@@ -217,6 +217,14 @@ class MKLOneClassSVM(_OneClass):
         An upper bound on the objective at the answer, a certified lower bound on the optimum, and their relative difference.
     status_ : str
         "converged", "converged-uncertified" (indefinite kernels), "pass-limit", "time-limit" or "stalled".
+    solver_ : str
+        The solver that did the work.
+    fallback_ : str or None
+        Why it is not the one that was asked for: "sharing" or "indefinite", which are beyond "newton".
+    rounded_ : bool
+        Whether objective, bound and gap are those of kernels rounded to single precision (``mtmkl fit --precision single``).
+    scores_ : dict or None
+        The scores that the program kept with a model, as ``mtmkl inspect --json`` shows them; None for models fitted here.
     trace_ : structured ndarray
         Every pass: number, objective, bound, gap, step, inner_iterations, seconds.
     n_iter_ : int
@@ -313,6 +321,14 @@ class MKLSVDD(_OneClass):
         An upper bound on the objective at the answer, a certified lower bound on the optimum, and their relative difference.
     status_ : str
         "converged", "converged-uncertified" (indefinite kernels), "pass-limit", "time-limit" or "stalled".
+    solver_ : str
+        The solver that did the work.
+    fallback_ : str or None
+        Why it is not the one that was asked for: "sharing" or "indefinite", which are beyond "newton".
+    rounded_ : bool
+        Whether objective, bound and gap are those of kernels rounded to single precision (``mtmkl fit --precision single``).
+    scores_ : dict or None
+        The scores that the program kept with a model, as ``mtmkl inspect --json`` shows them; None for models fitted here.
     trace_ : structured ndarray
         Every pass: number, objective, bound, gap, step, inner_iterations, seconds.
     n_iter_ : int

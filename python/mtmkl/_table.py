@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,38 +38,118 @@ class Table:
         return [name for name, at in zip(self.names, self.indices, strict=True) if at >= 0]
 
 
-def text(value: Any) -> str:
-    """A task's or class's name: numbers as the program writes them (1.0 is `1`)."""
-    if isinstance(value, float | np.floating):
-        if not np.isfinite(value):
-            raise ValueError(f"a task or class is {value}, expected a name or a finite number; fill it in or leave the row out")
-        return np.format_float_positional(float(value) + 0.0, trim="-")
+#: Texts that mean "no value", as the program reads tables; the empty text and every spelling of NaN do too.
+_NO_VALUE = frozenset({"NA", "N/A", "null", "NULL", "?", "<NA>"})
+_SPACE = " \t\n\r\f"
+#: A number as tables have them.
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell has no value: None, NaN, pandas' NA, and the texts that mean it in a table."""
+    if isinstance(value, str):
+        word = value.strip(_SPACE)
+        return not word or word in _NO_VALUE or word.lstrip("+-").lower() == "nan"
     if value is None:
-        raise ValueError("a task or class is missing; fill it in or leave the row out")
-    return str(value)
-
-
-def texts(values: Any) -> Texts:
-    """The names of many values."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"task has shape {array.shape}, expected one entry for each row of X")
-    # Few tasks, many rows: each name is written once.
-    known: dict[Any, str] = {}
-    named = np.empty(len(array), dtype=object)
-    for at, value in enumerate(array.tolist()):
-        if value not in known:
-            known[value] = text(value)
-        named[at] = known[value]
-    return named
-
-
-def by_number_then_text(name: str) -> tuple[int, float, str]:
-    """The program's order of tasks and classes."""
+        return True
     try:
-        return (0, float(name), name)
-    except ValueError:
-        return (1, 0.0, name)
+        return bool(value != value)
+    except (TypeError, ValueError):
+        # pandas' NA is neither equal to itself nor different; what is no single value is none of our business.
+        return type(value).__name__ == "NAType"
+
+
+def number(word: str) -> float | None:
+    """The number that a text spells, as the program reads it."""
+    word = word.strip(_SPACE)
+    return float(word) if _NUMBER.fullmatch(word) else None
+
+
+def text(value: Any) -> str:
+    """A task's or class's name: what Python's ``str`` says of it."""
+    # Adding zero turns −0 into 0: they are one number.
+    return str(value + 0.0 if isinstance(value, float | np.floating) else value)
+
+
+def named(value: Any, known: Sequence[str]) -> str:
+    """The name of a value among ``known`` ones: text is its own name, a number is the one that spells it (1.0 may be `1`, or `001`)."""
+    name = text(value)
+    if isinstance(value, str):
+        return name
+    found = [other for other in known if _spells(other, value)]
+    if len(found) > 1:
+        raise ValueError(f"{value!r} may be {' or '.join(map(repr, found))}; give names as text, as with read_csv(…, dtype=str)")
+    return found[0] if found else name
+
+
+def _spells(name: str, value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return name.lower() == str(value).lower()
+    if isinstance(value, int | np.integer) and _INTEGER.fullmatch(name):
+        return int(name) == int(value)
+    return isinstance(value, int | float | np.number) and number(name) == value
+
+
+def texts(values: Any, what: str, known: Sequence[str] | None = None) -> Texts:
+    """The names of many values, all present; numbers find theirs among the ``known`` ones."""
+    # Elements of a list stay what they are; as an array, 1 beside 2.5 would become 1.0.
+    array = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{what} has shape {array.shape}, expected one entry for each row of X")
+    # Few tasks, many rows: each name is written once. 1, 1.0 and True are equal, but not in words; a float32 is not spelled as a float.
+    names: dict[Any, str] = {}
+    found = np.empty(len(array), dtype=object)
+    for at, value in enumerate(array if array.dtype.kind == "f" else array.tolist()):
+        key = (type(value), value)
+        if key not in names:
+            if is_missing(value):
+                raise ValueError(f"{what}, row {at}: {_no_value(value)}")
+            if isinstance(value, float | np.floating) and np.isinf(value):
+                raise ValueError(f"{what}, row {at}: the value is {value}, expected a name or a finite number")
+            names[key] = text(value) if known is None else named(value, known)
+        found[at] = names[key]
+    return found
+
+
+def _no_value(value: Any) -> str:
+    if isinstance(value, str):
+        return (
+            f"{str(value)!r} means that there is no value, as it does in tables (empty, NA, N/A, null, ?, NaN); leave the row out or, if "
+            "it is a name, spell it otherwise"
+        )
+    return f"the value is missing ({value}); fill it in or leave the row out"
+
+
+def refuse_missing(y: Any) -> None:
+    """Names the first row whose target is missing."""
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.kind not in "fOUT":
+        return
+    if array.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(array))
+    else:
+        missing = np.flatnonzero([is_missing(value) for value in array.tolist()])
+    if len(missing):
+        more = f" (the first of {len(missing)} such rows)" if len(missing) > 1 else ""
+        raise ValueError(f"y, row {missing[0]}{more}: {_no_value(array[missing[0]])}")
+
+
+def whole(values: Sequence[int]) -> NDArray[Any]:
+    """Integers as an array that keeps all their digits."""
+    for kind in (np.int64, np.uint64):
+        limits = np.iinfo(kind)
+        if all(limits.min <= value <= limits.max for value in values):
+            return np.array(values, dtype=kind)
+    return np.array(values, dtype=object)
+
+
+def by_number_then_text(name: str) -> tuple[int, float, float, str]:
+    """The program's order of tasks and classes."""
+    value = number(name)
+    return (1, 0.0, 0.0, name) if value is None else (0, value, float(np.copysign(1.0, value)), name)
 
 
 def _column(X: Any, key: Any) -> tuple[Any, Any, int]:
@@ -100,15 +182,18 @@ def read(
     *,
     task: Any = None,
     reset: bool,
+    known: Sequence[str] | None = None,
     **check: Any,
 ) -> tuple[Table, Any]:
-    """X with the task of each row, and y, checked as scikit-learn checks them."""
+    """X with the task of each row (some of the ``known`` ones, where there are any), and y, checked as scikit-learn checks them."""
     with_y = not (isinstance(y, str) and y == "no_validation")
+    if with_y:
+        refuse_missing(y)
     column = estimator.task
     if column is not None and task is not None:
         raise ValueError("the task is given twice: as a column of X (the parameter task) and as an array; give one of them")
     if isinstance(estimator.kernels, str) and estimator.kernels == "precomputed":
-        return _read_stack(estimator, X, y, task=task, with_y=with_y, column=column, reset=reset, **check)
+        return _read_stack(estimator, X, y, task=task, with_y=with_y, column=column, reset=reset, known=known, **check)
     numeric = {"dtype": np.float64, "order": "C"}
     if column is None:
         if with_y:
@@ -127,11 +212,13 @@ def read(
     count = estimator.n_features_in_
     all_names = [f"f{at + 1}" for at in range(count)] if names is None else [str(name) for name in names]
     indices = [-1 if at == position else at - (0 <= position < at) for at in range(count)]
-    tasks = _tasks(task, len(rows))
+    tasks = tasks_of(task, len(rows), known)
     return Table(len(rows), rows, None, tasks, all_names, indices), y
 
 
-def _read_stack(estimator: Any, X: Any, y: Any, *, task: Any, with_y: bool, column: Any, reset: bool, **check: Any) -> tuple[Table, Any]:
+def _read_stack(
+    estimator: Any, X: Any, y: Any, *, task: Any, with_y: bool, column: Any, reset: bool, known: Sequence[str] | None, **check: Any
+) -> tuple[Table, Any]:
     if column is not None:
         raise ValueError(
             f'task is {column!r}, a column of X, but with kernels="precomputed" X has no columns; give fit and predict a task array'
@@ -153,17 +240,18 @@ def _read_stack(estimator: Any, X: Any, y: Any, *, task: Any, with_y: bool, colu
     if with_y:
         # The checks of y are scikit-learn's; they want some X beside it.
         _, y = check_X_y(np.zeros((rows, 1)), y, estimator=estimator, **check)
-    return Table(rows, None, stack, _tasks(task, rows), [], []), y
+    return Table(rows, None, stack, tasks_of(task, rows, known), [], []), y
 
 
-def _tasks(task: Any, count: int) -> Texts | None:
+def tasks_of(task: Any, count: int, known: Sequence[str] | None) -> Texts | None:
+    """The task of each row in words, given an array or one task for all."""
     if task is None:
         return None
     if np.ndim(task) == 0:
         task = [task] * count
-    named = texts(task)
-    check_consistent_length(np.empty(count), named)
-    return named
+    names = texts(task, "task", known)
+    check_consistent_length(np.empty(count), names)
+    return names
 
 
 def groups(tasks: Texts | None, count: int, only: str) -> list[tuple[str, NDArray[np.intp]]]:

@@ -424,7 +424,7 @@ def test_messages_about_data(two, sites):
         MKLClassifier(task="site").fit(frame, np.arange(len(sick)) % 3)
     with pytest.raises(ValueError, match="the task is given twice"):
         MKLClassifier(task="site").fit(frame, sick, task=frame["site"])
-    with pytest.raises(ValueError, match="a task or class is missing"):
+    with pytest.raises(ValueError, match=r"^task, row 0: the value is missing \(None\)"):
         MKLClassifier(task="site").fit(frame.assign(site=None), sick)
     with pytest.raises(ValueError, match=r"task is 'place', but X has no such column; its columns are 'a'"):
         MKLClassifier(task="place").fit(frame, sick)

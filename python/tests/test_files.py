@@ -256,3 +256,56 @@ def test_files_that_are_no_models(tmp_path):
     X = np.eye(4)
     with pytest.raises(OSError, match="none"):
         MKLRegressor(["linear"]).fit(X, X[0]).save(tmp_path / "none" / "model.mtmkl")
+
+
+# -- what is kept beside the model -------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_of_a_programs_model(program, folder):
+    path = folder / "model.mtmkl"
+    asked = ["--solver", "epf", "--tol", "0.05", "--max-passes", "77", "--time-limit", "60", "--memory-limit", "2", "--seed", "5"]
+    options = ["--target", "sick", "--task", "site", "--kernel", "linear", "--kernel", "rbf", "--threads", "1", "--quiet"]
+    run(program, "fit", folder / "sites.csv", *options, *asked, "-o", path)
+    model = mtmkl.load(path)
+    found = model.get_params()
+    expected = {"solver": "epf", "tol": 0.05, "max_iter": 77, "time_limit": 60.0, "memory_limit": 2.0, "random_state": 5, "n_jobs": 1}
+    assert {name: found[name] for name in expected} == expected
+    assert found["indefinite"] == "check"
+    assert (model.solver_, model.fallback_, model.rounded_) == ("epf", None, False)
+    # Without the flags, what they are by default.
+    run(program, "fit", folder / "sites.csv", *options, "--precision", "single", "-o", path)
+    model = mtmkl.load(path)
+    assert (model.solver, model.tol, model.max_iter, model.time_limit) == ("newton", 1e-4, 1000, None)
+    assert (model.solver_, model.rounded_) == ("newton", True)
+
+
+def test_the_solver_that_did_the_work_is_told(tmp_path, rng):
+    X = rng.normal(size=(30, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    stack = np.stack([X @ X.T, -np.eye(30) + rbf_kernel(X)])
+    model = MKLClassifier("precomputed", indefinite="allow", tol=1e-2).fit(stack, y)
+    assert (model.solver, model.solver_, model.fallback_) == ("newton", "epf", "indefinite")
+    model.save(tmp_path / "model.mtmkl")
+    again = mtmkl.load(tmp_path / "model.mtmkl")
+    assert (again.solver, again.solver_, again.fallback_, again.tol) == ("newton", "epf", "indefinite", 1e-2)
+    plain = MKLClassifier(["linear"]).fit(X, y)
+    assert (plain.solver_, plain.fallback_, plain.rounded_, plain.scores_) == ("newton", None, False, None)
+
+
+def test_scores_of_the_program_are_kept_and_shown(program, folder):
+    path = folder / "model.mtmkl"
+    options = ["--target", "sick", "--task", "site", "--kernel", "linear", "--kernel", "rbf", "--baselines", "--test-fraction", "0.3"]
+    printed = json.loads(run(program, "fit", folder / "sites.csv", *options, "--json", "-o", path))
+    model = mtmkl.load(path)
+    assert model.scores_ == printed["scores"]
+    assert [method["name"].split(":")[0] for method in model.scores_["methods"]] == ["learned", "uniform", "best single"]
+    run(program, "report", path, "-o", folder / "report.html")
+    theirs, ours = (folder / "report.html").read_text(), model.report()
+    for words in (
+        "uniform average",
+        "best single kernel, in hindsight",
+        printed["scores"]["split"],
+        "predicting sick",
+        "rows learned from",
+    ):
+        assert words in theirs and words in ours, words

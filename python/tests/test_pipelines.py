@@ -71,7 +71,7 @@ def test_a_task_column_by_index_in_a_plain_array(sites):
     np.testing.assert_array_equal(by_index.kernel_weights_, by_name.kernel_weights_)
     np.testing.assert_array_equal(by_index.decision_function(array), by_name.decision_function(X))
     assert by_index.n_features_in_ == 5
-    assert list(by_index.tasks_) == ["0", "1", "2"]
+    assert list(by_index.tasks_) == ["0.0", "1.0", "2.0"]
     assert cross_val_score(by_index, array, y, cv=folds(X, y)).mean() > 0.7
 
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{FitArgs, Missing, Multiclass, Scaling};
 use crate::dataset::pairs;
-use crate::input::{Format, InputError, Table, Values};
-use crate::words::{by_number_then_text, count};
+use crate::input::{Column, Format, InputError, Table, Values};
+use crate::words::{by_number_then_text, count, listed};
 
 /// The key under which a frame is kept in a model's notes.
 pub const NOTE: &str = "frame";
@@ -54,6 +54,16 @@ pub enum Goal {
     Regression,
     /// Inside or outside.
     OneClass,
+}
+
+impl Goal {
+    /// The classes, in sorted order; none where numbers are predicted, or inside and outside.
+    pub fn classes(&self) -> &[String] {
+        match self {
+            Self::Binary { classes } | Self::Multiclass { classes, .. } => classes,
+            Self::Regression | Self::OneClass => &[],
+        }
+    }
 }
 
 /// How a table becomes numbers.
@@ -238,11 +248,43 @@ impl Frame {
         })
     }
 
+    /// The columns of names in a table to learn from: tasks, rows, categories and classes are text, so that `007` and `7` are two.
+    pub fn names_of(args: &FitArgs) -> Vec<&str> {
+        let numbers = matches!(args.machine.as_str(), "svr" | "krr");
+        [&args.task, &args.id]
+            .into_iter()
+            .chain((!numbers).then_some(&args.target))
+            .flatten()
+            .chain(&args.one_hot)
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// The columns of names in a later table. One that kernels see as numbers is no such column, whatever else it is used for.
+    pub fn names(&self) -> Vec<&str> {
+        let target = self.target.iter().filter(|_| self.goal != Goal::Regression);
+        let (categories, numbers): (Vec<&Feature>, Vec<&Feature>) = self
+            .features
+            .iter()
+            .partition(|feature| feature.category.is_some());
+        self.task
+            .iter()
+            .chain(target)
+            .filter(|name| numbers.iter().all(|feature| feature.column != **name))
+            .chain(categories.iter().map(|feature| &feature.column))
+            .map(String::as_str)
+            .collect()
+    }
+
     fn classes(table: &Table, args: &FitArgs) -> Result<Goal> {
         let target = args
             .target
             .as_deref()
             .context("--target COLUMN is needed")?;
+        // Before the classes are counted: a class called NA would be missed there.
+        if args.missing != Missing::Drop {
+            complete(table, "target", target)?;
+        }
         let mut classes = present(table, target)?;
         classes.sort_by(|a, b| by_number_then_text(a, b));
         classes.dedup();
@@ -301,21 +343,14 @@ impl Frame {
         ];
         for (what, name) in needed {
             let Some(name) = name else { continue };
-            let missing = &table.column(name)?.missing;
-            if !missing.is_empty() && !self.drop_missing {
-                bail!(
-                    "{}: {} of {} no value in the {what} column `{name}`, the first at {}; --missing drop leaves them out",
-                    table.source,
-                    missing.len(),
-                    count(table.rows, "row has", "rows have"),
-                    table.place(missing[0])
-                );
+            if !self.drop_missing {
+                complete(table, what, name)?;
             }
-            drop_rows(missing);
+            drop_rows(&table.column(name)?.missing);
         }
         let mut columns: Vec<Vec<f64>> = Vec::with_capacity(self.features.len());
         for feature in &self.features {
-            let (mut numbers, missing) = numbers_of(table, feature)?;
+            let (mut numbers, missing) = self.numbers_of(table, feature)?;
             // Gaps stay gaps until the means are known.
             for &row in missing {
                 numbers[row] = f64::NAN;
@@ -333,11 +368,17 @@ impl Frame {
             );
         }
         let text = |name: &str| -> Result<Vec<String>> {
-            let names = texts(table, name)?;
+            let names = texts(table.column(name)?);
             Ok(positions.iter().map(|&row| names[row].clone()).collect())
         };
         let target = match self.target.as_deref().filter(|_| with_target) {
-            Some(name) => Some(text(name)?),
+            Some(name) => {
+                let classes: Vec<&str> = self.goal.classes().iter().map(String::as_str).collect();
+                let names = named(table, name, &classes)?;
+                let target: Vec<String> = positions.iter().map(|&row| names[row].clone()).collect();
+                self.known(table, name, &target, &positions)?;
+                Some(target)
+            }
             None => None,
         };
         let numbers = match self
@@ -381,6 +422,80 @@ impl Frame {
         })
     }
 
+    /// The column behind a feature as numbers, 0 where missing, and the missing rows. What a LIBSVM file leaves out is zero.
+    fn numbers_of<'a>(
+        &self,
+        table: &'a Table,
+        feature: &Feature,
+    ) -> Result<(Vec<f64>, &'a [usize])> {
+        if let Some(category) = &feature.category {
+            let indicators = named(table, &feature.column, &self.categories(&feature.column))?
+                .iter()
+                .map(|value| f64::from(u8::from(value == category)))
+                .collect();
+            return Ok((indicators, &table.column(&feature.column)?.missing));
+        }
+        match table.numeric_or_missing(&feature.column) {
+            Ok((numbers, missing)) => Ok((numbers.to_vec(), missing)),
+            Err(InputError::UnknownColumn { .. }) if left_out(table, &feature.column) => {
+                Ok((vec![0.0; table.rows], &[]))
+            }
+            Err(error) => Err(text_where_numbers_belong(
+                error,
+                "the model learned from numbers here",
+            )),
+        }
+    }
+
+    /// The known values of a one-hot column.
+    fn categories(&self, column: &str) -> Vec<&str> {
+        self.features
+            .iter()
+            .filter(|feature| feature.column == column)
+            .filter_map(|feature| feature.category.as_deref())
+            .collect()
+    }
+
+    /// Gives tasks that are numbers in the table the names that the model has for them.
+    ///
+    /// # Errors
+    /// When two names spell one number.
+    pub fn recognise_tasks(&self, table: &Table, raw: &mut Raw, known: &[&str]) -> Result<()> {
+        if let Some(name) = &self.task {
+            let names = named(table, name, known)?;
+            raw.task = Some(
+                raw.positions
+                    .iter()
+                    .map(|&row| names[row].clone())
+                    .collect(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Fails if no row has a class of the model, which is rather another spelling than another class.
+    fn known(
+        &self,
+        table: &Table,
+        name: &str,
+        target: &[String],
+        positions: &[usize],
+    ) -> Result<()> {
+        let classes = self.goal.classes();
+        if classes.is_empty() || target.iter().any(|value| classes.contains(value)) {
+            return Ok(());
+        }
+        let classes: Vec<&str> = classes.iter().map(String::as_str).collect();
+        bail!(
+            "{}, {}: the target `{name}` is `{}`, and no row has one of the model's classes, {}; classes are compared as text, so that `1` \
+             is not `1.0`",
+            table.source,
+            table.place(positions[0]),
+            target[0],
+            listed(&classes)
+        )
+    }
+
     /// Values of one-hot columns that were never learned from, which leaves all indicators at 0: the column, how many rows, and
     /// one of the values.
     ///
@@ -398,10 +513,15 @@ impl Frame {
         }
         let mut found = Vec::new();
         for (column, categories) in known {
-            let mut values = present(table, column)?;
-            values.retain(|value| !categories.contains(value.as_str()));
+            let missing = &table.column(column)?.missing;
+            let names = named(table, column, &self.categories(column))?;
+            let values: Vec<&String> = (0..table.rows)
+                .filter(|row| missing.binary_search(row).is_err())
+                .map(|row| &names[row])
+                .filter(|value| !categories.contains(value.as_str()))
+                .collect();
             if let Some(first) = values.first() {
-                found.push((column.to_string(), values.len(), first.clone()));
+                found.push((column.to_string(), values.len(), (*first).clone()));
             }
         }
         Ok(found)
@@ -511,26 +631,24 @@ impl Frame {
     }
 }
 
-/// The column behind a feature as numbers, 0 where missing, and the missing rows. What a LIBSVM file leaves out is zero.
-fn numbers_of<'a>(table: &'a Table, feature: &Feature) -> Result<(Vec<f64>, &'a [usize])> {
-    if let Some(category) = &feature.category {
-        let column = table.column(&feature.column)?;
-        let indicators = texts(table, &feature.column)?
-            .iter()
-            .map(|value| f64::from(u8::from(value == category)))
-            .collect();
-        return Ok((indicators, &column.missing));
-    }
-    match table.numeric_or_missing(&feature.column) {
-        Ok((numbers, missing)) => Ok((numbers.to_vec(), missing)),
-        Err(InputError::UnknownColumn { .. }) if left_out(table, &feature.column) => {
-            Ok((vec![0.0; table.rows], &[]))
-        }
-        Err(error) => Err(text_where_numbers_belong(
-            error,
-            "the model learned from numbers here",
-        )),
-    }
+/// Fails if a cell of a column that every row needs is missing; `what` it is the column of.
+fn complete(table: &Table, what: &str, name: &str) -> Result<()> {
+    let missing = &table.column(name)?.missing;
+    let Some(&first) = missing.first() else {
+        return Ok(());
+    };
+    let spelling = match what {
+        "sample weight" => "",
+        _ => "; a name that is spelled so needs another spelling",
+    };
+    bail!(
+        "{}: {} of {} no value in the {what} column `{name}`, the first at {} (empty, NA, N/A, null, ? and NaN mean that there is none); \
+         fit with --missing drop to leave such rows out{spelling}",
+        table.source,
+        missing.len(),
+        count(table.rows, "row has", "rows have"),
+        table.place(first)
+    )
 }
 
 /// What can be done about a column of text, and how much of it there is.
@@ -592,25 +710,54 @@ pub fn problem_of(error: &mtmkl::Error) -> String {
 
 /// The cells of a column that have a value, as text.
 fn present(table: &Table, name: &str) -> Result<Vec<String>> {
-    let missing = &table.column(name)?.missing;
+    let column = table.column(name)?;
     let mut row = 0..;
-    let mut cells = texts(table, name)?;
+    let mut cells = texts(column);
     cells.retain(|_| {
         row.next()
-            .is_some_and(|row| missing.binary_search(&row).is_err())
+            .is_some_and(|row| column.missing.binary_search(&row).is_err())
     });
     Ok(cells)
 }
 
-/// A column as text; what stands where it is missing means nothing.
-fn texts(table: &Table, name: &str) -> Result<Vec<String>> {
+/// A column's cells as names, of which `known` are some; what stands where one is missing means nothing. Text is its own name. A
+/// number, as formats without text have them, is the known name that spells it, `1` or `1.0`, or else what is shortest.
+fn named(table: &Table, name: &str, known: &[&str]) -> Result<Vec<String>> {
     let column = table.column(name)?;
-    Ok(match &column.values {
+    let mut names = texts(column);
+    let Values::Numbers(numbers) = &column.values else {
+        return Ok(names);
+    };
+    // By value; adding zero turns -0 into 0.
+    let key = |number: f64| (number + 0.0).to_bits();
+    let mut spelled: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for name in known {
+        if let Ok(number) = name.parse::<f64>() {
+            spelled.entry(key(number)).or_default().push(name);
+        }
+    }
+    for (row, &number) in numbers.iter().enumerate() {
+        match spelled.get(&key(number)).map(Vec::as_slice) {
+            Some([only]) => (*only).clone_into(&mut names[row]),
+            Some([first, second, ..]) if column.missing.binary_search(&row).is_err() => bail!(
+                "{}, {}, column `{name}`: the number {number} may be `{first}` or `{second}`; give names as text, as in a CSV file",
+                table.source,
+                table.place(row)
+            ),
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+/// A column as text; what stands where it is missing means nothing.
+fn texts(column: &Column) -> Vec<String> {
+    match &column.values {
         // Adding zero turns -0 into 0: they are one name.
         Values::Numbers(numbers) => numbers
             .iter()
             .map(|number| (number + 0.0).to_string())
             .collect(),
         Values::Text(cells) => cells.clone(),
-    })
+    }
 }

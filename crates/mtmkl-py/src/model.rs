@@ -216,6 +216,30 @@ impl Model {
         self.model.outcome().gap
     }
 
+    /// The tolerance that was asked for, where the file says so.
+    #[getter]
+    fn tolerance(&self) -> Option<f64> {
+        self.model.outcome().tolerance
+    }
+
+    /// The solver that was asked for, as JSON, where the file says so.
+    #[getter]
+    fn solver(&self) -> PyResult<Option<String>> {
+        self.model.outcome().solver.as_ref().map(json).transpose()
+    }
+
+    /// Why another solver did the work, where one did, as JSON.
+    #[getter]
+    fn fallback(&self) -> PyResult<Option<String>> {
+        self.model.outcome().fallback.as_ref().map(json).transpose()
+    }
+
+    /// Whether objective, bound and gap are those of kernels rounded to single precision.
+    #[getter]
+    fn is_rounded(&self) -> bool {
+        self.model.outcome().is_rounded
+    }
+
     /// Each pass: number, objective, bound, gap, step, inner iterations, seconds.
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
@@ -320,7 +344,7 @@ impl Model {
         Ok(values.into_pyarray(py))
     }
 
-    /// The model as one HTML page; `settings` and `tolerance` as they were given.
+    /// The model as one HTML page, with the scores and pictures in its notes; `settings` and `tolerance` as they were given.
     fn report(
         &self,
         py: Python<'_>,
@@ -331,7 +355,11 @@ impl Model {
     ) -> PyResult<String> {
         let model = &self.model;
         released(py, &Origins::default(), || {
-            let mut report = mtmkl_report::Report::from(model.as_ref());
+            let mut report = mtmkl_report::Report::from(model.as_ref())
+                .with_notes(model.notes())
+                .map_err(|error| mtmkl::Error::Format {
+                    problem: error.to_string(),
+                })?;
             report.title = title;
             report.solver = solver;
             report.tolerance = Some(tolerance);

@@ -34,6 +34,7 @@ mod convergence;
 mod curves;
 mod heat_map;
 mod model;
+pub mod notes;
 mod page;
 mod scores;
 mod spaces;

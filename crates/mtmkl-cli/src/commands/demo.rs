@@ -273,7 +273,7 @@ fn keep_notes(
     kept.insert(notes::DATA.to_string(), serde_json::to_string(&data)?);
     kept.insert(notes::SCORES.to_string(), scores.to_string());
     kept.insert(
-        super::report::PICTURES.to_string(),
+        mtmkl_report::notes::PICTURES.to_string(),
         serde_json::to_string(pictures)?,
     );
     Ok(())

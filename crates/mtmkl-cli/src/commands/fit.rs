@@ -29,10 +29,7 @@ pub mod notes {
     pub const TRAINING_ROWS: &str = "training-rows";
     /// The settings as TOML.
     pub const SETTINGS: &str = "settings";
-    /// Lines about the data, as a list of pairs.
-    pub const DATA: &str = "data";
-    /// Scores, as printed by `--json`.
-    pub const SCORES: &str = "scores";
+    pub use mtmkl_report::notes::{DATA, SCORES};
 }
 
 /// Bytes that a file may take in memory: no less than the readers' default, for `--memory-limit` is about kernel matrices, and
@@ -438,12 +435,8 @@ impl Fit {
             .iter()
             .chain(&args.report)
             .try_for_each(|path| output::check_place(path))?;
-        let text: Vec<&str> = [&args.task, &args.id]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .collect();
-        let table = read_table(&data, &args.table, &text, Some(read_limit(args)))?;
+        let names = Frame::names_of(args);
+        let table = read_table(&data, &args.table, &names, Some(read_limit(args)))?;
         if table.format == Format::Libsvm && args.target.is_none() {
             // The format has one place for it, and one name.
             args.target = Some("label".to_string());
@@ -529,8 +522,8 @@ impl Fit {
                     "--test cannot be used with precomputed kernels; use --test-fraction, or mtmkl evaluate --cross"
                 );
             }
-            let text: Vec<&str> = self.frame.task.iter().map(String::as_str).collect();
-            let table = read_table(path, &args.table, &text, Some(read_limit(args)))?;
+            let names = self.frame.names();
+            let table = read_table(path, &args.table, &names, Some(read_limit(args)))?;
             let raw = self.frame.rows(&table, true, None)?;
             note_rows(&self.frame, &table, &raw)?;
             let strange = raw

@@ -62,9 +62,15 @@ impl Loaded {
     /// # Errors
     /// When the rows cannot be read, or do not fit the model.
     pub fn predict(&self, args: &NewRowsArgs, with_target: bool) -> Result<Predicted> {
-        let text: Vec<&str> = self.frame.task.iter().map(String::as_str).collect();
-        let table = read_table(&args.data, &args.table, &text, None)?;
-        let raw = self.frame.rows(&table, with_target, None)?;
+        let table = read_table(&args.data, &args.table, &self.frame.names(), None)?;
+        let mut raw = self.frame.rows(&table, with_target, None)?;
+        let tasks: Vec<&str> = self
+            .model
+            .tasks()
+            .iter()
+            .map(|task| task.name.as_str())
+            .collect();
+        self.frame.recognise_tasks(&table, &mut raw, &tasks)?;
         note_rows(&self.frame, &table, &raw)?;
         let values = self.frame.scaled(&raw, &table)?;
         let cross = self.cross_of(&table, &raw, read_cross(&args.cross)?)?;

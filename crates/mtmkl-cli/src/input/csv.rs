@@ -19,7 +19,7 @@ use super::{
 /// More columns than this are a wrong delimiter or an attack.
 const MOST_COLUMNS: usize = 1_000_000;
 
-/// Cells that mean "no value"; the empty cell and any spelling of NaN do too.
+/// Cells that mean "no value", in every format; the empty cell and any spelling of NaN do too.
 const MISSING: [&[u8]; 6] = [b"NA", b"N/A", b"null", b"NULL", b"?", b"<NA>"];
 
 /// The character between two cells.
@@ -214,6 +214,11 @@ fn read_number(raw: &[u8]) -> Reading {
         None if MISSING.contains(&raw) => Reading::Missing,
         None => Reading::Text,
     }
+}
+
+/// Whether a cell of text means that there is no value.
+pub(super) fn is_missing(cell: &str) -> bool {
+    matches!(read_number(cell.as_bytes()), Reading::Missing)
 }
 
 /// Splits a text into rows of cells.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::csv::is_missing;
 use super::error::shown;
 use super::table::Lines;
 use super::{
@@ -228,7 +229,7 @@ pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<
     for (row, line) in rows.lines.iter().enumerate() {
         lines.push(row, *line);
     }
-    let mut columns = vec![labels(source, &rows, options)?];
+    let mut columns = vec![labels(source, &rows)?];
     columns.extend(groups(&rows));
     columns.extend((first..).zip(dense).map(|(index, values)| Column {
         name: format!("f{index}"),
@@ -240,12 +241,25 @@ pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<
     Ok(table)
 }
 
-/// The column of labels: numbers if all are.
-fn labels(source: &str, rows: &Rows, options: &TableOptions) -> Result<Column, InputError> {
+/// The column of labels: numbers if all are, whether or not they are used as names, for `+1` and `1` are one label here.
+fn labels(source: &str, rows: &Rows) -> Result<Column, InputError> {
     let name = "label".to_owned();
-    let numbers: Option<Vec<f64>> = rows.labels.iter().map(|label| label.parse().ok()).collect();
+    let missing: Vec<usize> = (0..rows.len())
+        .filter(|row| is_missing(&rows.labels[*row]))
+        .collect();
+    let is_gap = |row: usize| missing.binary_search(&row).is_ok();
+    let labels = || rows.labels.iter().enumerate();
+    let numbers: Option<Vec<f64>> = labels()
+        .map(|(row, label)| {
+            if is_gap(row) {
+                Some(0.0)
+            } else {
+                label.parse().ok()
+            }
+        })
+        .collect();
     let values = match numbers {
-        Some(numbers) if !options.text.contains(&name) => {
+        Some(numbers) => {
             if let Some(row) = numbers.iter().position(|number| !number.is_finite()) {
                 return Err(InputError::NotFinite {
                     file: source.to_owned(),
@@ -256,12 +270,22 @@ fn labels(source: &str, rows: &Rows, options: &TableOptions) -> Result<Column, I
             }
             Values::Numbers(numbers)
         }
-        _ => Values::Text(rows.labels.clone()),
+        None => Values::Text(
+            labels()
+                .map(|(row, label)| {
+                    if is_gap(row) {
+                        String::new()
+                    } else {
+                        label.clone()
+                    }
+                })
+                .collect(),
+        ),
     };
     Ok(Column {
         name,
         values,
-        missing: Vec::new(),
+        missing,
     })
 }
 

@@ -33,7 +33,8 @@ pub struct TableOptions {
     pub delimiter: Option<Delimiter>,
     /// Whether the first line of a CSV file names the columns; otherwise they are `f1`, `f2`, ….
     pub header: bool,
-    /// Columns to read as text even if all cells are numbers, so that `007` stays `007`.
+    /// Columns to read as text even if all cells are numbers, so that `007` stays `007`; where the format has numbers only (LIBSVM,
+    /// NPY, fractions in Parquet), they stay numbers.
     pub text: Vec<String>,
     /// Most bytes that the table, or the unpacked file, may take.
     pub limit: u64,

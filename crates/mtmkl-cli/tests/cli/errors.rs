@@ -295,7 +295,8 @@ fn predicting_for_rows_that_do_not_fit() {
         .bad("predict two.model two.csv --cross two.csv")
         .bad("evaluate two.model fewer.csv")
         .bad("evaluate two.model nowhere.csv")
-        .bad("evaluate two.model two.csv --target a --json --cross k=nowhere.npy")
+        .bad("evaluate two.model two.csv --target a")
+        .bad("evaluate two.model two.csv --json --cross k=nowhere.npy")
         .bad("evaluate one.model two.csv")
         .bad("fit tasks.csv --target label --task site --test west.csv");
     folder.file("west_label.csv", "site,a,b,label\nwest,1,2,yes\n");

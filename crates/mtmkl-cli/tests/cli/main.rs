@@ -14,4 +14,5 @@ mod precomputed;
 mod reproduce;
 mod results;
 mod schema;
+mod spellings;
 mod tune;

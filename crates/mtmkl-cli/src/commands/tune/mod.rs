@@ -112,7 +112,7 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     let picture = results.picture(&tune);
     let mut learned = tune.fit.learn(&args.fit, dataset, || stop.clone())?;
     learned.model.notes_mut().insert(
-        super::report::PICTURES.to_string(),
+        mtmkl_report::notes::PICTURES.to_string(),
         serde_json::to_string(&[(picture.title.clone(), picture.title.clone(), picture.svg())])?,
     );
     let mut saved = learned.save(&args.fit);

@@ -1,4 +1,4 @@
-//! Apache Parquet, read column by column without Arrow: numbers, booleans and text, null as missing.
+//! Apache Parquet, read column by column without Arrow: numbers, booleans and text; null is missing, and what means it in a CSV file.
 //!
 //! The library panics on some damaged files, so it is called behind a guard, and `pages` checks what it would believe.
 //! Columns that cannot be a number or a name per row (lists, dates, binary data) are left out with the reason.
@@ -21,6 +21,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use pages::CheckedPages;
 
+use super::csv::is_missing;
 use super::npy::half;
 use super::source::{Content, Source};
 use super::table::Lines;
@@ -142,7 +143,10 @@ fn read_unguarded<C: ChunkReader + 'static>(
         let read = match kind {
             Err(reason) => Err(Problem::Skip(reason)),
             Ok(kind) => {
-                let mut sink = Sink::new(kind, options.text.contains(&name));
+                // Whole numbers keep all their digits as text; others have no spelling of their own.
+                let whole = !matches!(kind, Kind::Decimal(_) | Kind::Half)
+                    && !matches!(description.physical_type(), Type::FLOAT | Type::DOUBLE);
+                let mut sink = Sink::new(kind, whole && options.text.contains(&name));
                 metadata
                     .row_groups()
                     .iter()
@@ -329,6 +333,7 @@ enum Cell<'a> {
     Number(f64),
     Integer(i64),
     Unsigned(u64),
+    Truth(bool),
     Bytes(&'a [u8]),
 }
 
@@ -371,9 +376,7 @@ impl Sink {
         let kind = self.kind;
         match column {
             ColumnReader::BoolColumnReader(reader) => {
-                self.read_typed(reader, rows, levels, budget, |value| {
-                    Cell::Integer(i64::from(*value))
-                })
+                self.read_typed(reader, rows, levels, budget, |value| Cell::Truth(*value))
             }
             ColumnReader::Int32ColumnReader(reader) => {
                 self.read_typed(reader, rows, levels, budget, |value| {
@@ -492,6 +495,7 @@ impl Sink {
                 Cell::Number(value) => value,
                 Cell::Integer(value) => value as f64,
                 Cell::Unsigned(value) => value as f64,
+                Cell::Truth(value) => f64::from(u8::from(value)),
                 Cell::Bytes(_) => return Err(Problem::Skip(BINARY)),
             }),
             Values::Text(texts) => {
@@ -499,11 +503,17 @@ impl Sink {
                     Cell::Number(value) => value.to_string(),
                     Cell::Integer(value) => value.to_string(),
                     Cell::Unsigned(value) => value.to_string(),
+                    // As pandas writes them into a CSV file.
+                    Cell::Truth(value) => if value { "True" } else { "False" }.to_owned(),
                     Cell::Bytes(bytes) => match std::str::from_utf8(bytes) {
                         Ok(text) => text.to_owned(),
                         Err(_) => return Err(Problem::Skip(BINARY)),
                     },
                 };
+                if is_missing(&text) {
+                    self.push_missing();
+                    return Ok(());
+                }
                 budget.used = budget
                     .used
                     .saturating_add((text.len() + size_of::<String>()) as u64);

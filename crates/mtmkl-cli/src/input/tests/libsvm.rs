@@ -89,6 +89,23 @@ fn the_format_is_recognised_by_its_text() {
 }
 
 #[test]
+fn labels_are_numbers_or_text_and_may_be_missing() {
+    // One label, however it is written, also where it is asked for as a name.
+    let options = TableOptions {
+        text: vec!["label".to_owned()],
+        ..TableOptions::default()
+    };
+    let table = from_bytes("data.svm", b"+1 1:1\n1.0 1:2\n-1 1:3\n", &options).unwrap();
+    assert_eq!(table.names("label").unwrap(), ["1", "1", "-1"]);
+    for (text, rows) in [
+        ("1 1:1\nNA 1:2\nnan 1:2\n", [1, 2]),
+        ("? 1:1\na 1:1\nnull 1:2\n", [0, 2]),
+    ] {
+        assert_eq!(read(text).unwrap().column("label").unwrap().missing, rows);
+    }
+}
+
+#[test]
 fn faults() {
     assert!(read("1 1:2 2:3\n").is_ok());
     assert_eq!(message(read("# nothing\n")), "data.svm is empty");
@@ -131,8 +148,8 @@ fn faults() {
         );
     }
     assert_eq!(
-        message(read("1 1:1\nnan 1:1\n")),
-        "data.svm, line 2, column `label`: `nan` is not a finite number; correct it or leave the cell empty (a missing value)"
+        message(read("1 1:1\ninf 1:1\n")),
+        "data.svm, line 2, column `label`: `inf` is not a finite number; correct it or leave the cell empty (a missing value)"
     );
     assert_eq!(
         message(read("a 1:1\n").unwrap().numeric("label")),

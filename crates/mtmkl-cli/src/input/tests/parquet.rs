@@ -52,7 +52,9 @@ fn numbers_text_and_nulls() {
 #[test]
 fn text_on_request_is_exact() {
     let options = TableOptions {
-        text: ["count", "big", "flag"].map(str::to_owned).to_vec(),
+        text: ["count", "big", "flag", "width"]
+            .map(str::to_owned)
+            .to_vec(),
         ..TableOptions::default()
     };
     let table = from_bytes("data.parquet", SNAPPY, &options).unwrap();
@@ -61,7 +63,9 @@ fn text_on_request_is_exact() {
         ["1", "2", "3", "9007199254740993"]
     );
     assert_eq!(table.names("big").unwrap()[3], "18446744073709551615");
-    assert_eq!(texts(&table, "flag"), ["1", "0", "", "1"]);
+    assert_eq!(texts(&table, "flag"), ["True", "False", "", "True"]);
+    // Only whole numbers have a spelling to keep.
+    assert_eq!(numbers(&table, "width"), [1.5, 0.0, 0.0, -2.0]);
 }
 
 #[test]
