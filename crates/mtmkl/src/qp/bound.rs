@@ -73,6 +73,9 @@ pub(crate) fn violation(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
     (highest - lowest).max(0.0)
 }
 
+/// The share of its range by which a variable at a bound may miss it.
+const REST: f64 = 1e-12;
+
 /// b, the multiplier of Σβ = s: the slope that all free variables share at the optimum, else the middle of what is allowed.
 pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
     let n = product.len();
@@ -83,7 +86,9 @@ pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
             continue;
         }
         let slope = qp.linear[v] - product[v % n];
-        let (grows, shrinks) = (beta[v] < qp.upper[v], beta[v] > qp.lower[v]);
+        // What rounding left between a variable and its bound does not make it free.
+        let rest = REST * (qp.upper[v] - qp.lower[v]);
+        let (grows, shrinks) = (beta[v] < qp.upper[v] - rest, beta[v] > qp.lower[v] + rest);
         if grows && shrinks {
             sum += slope;
             free += 1;
@@ -106,6 +111,19 @@ pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    #[test]
+    fn what_rounding_leaves_is_not_free() {
+        // The first variable is at its bound but for rounding: b is between the slopes of those that can grow and can shrink.
+        let qp = Qp {
+            linear: &[3.0, 1.0, 0.5],
+            lower: &[0.0; 3],
+            upper: &[1.0; 3],
+        };
+        let found = offset(&qp, &[1.0 - 4e-16, 1.0, 0.0], &[0.0; 3]);
+        assert_eq!(found, 0.75);
+        assert_eq!(offset(&qp, &[1.0, 0.5, 4e-16], &[0.0; 3]), 1.0);
+    }
 
     #[test]
     fn the_last_that_is_filled_is_that_of_sorting() {
