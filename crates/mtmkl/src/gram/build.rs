@@ -14,7 +14,7 @@ use super::matrix::round;
 use super::memory::{Memory, Part};
 use super::pairs::{self, Packed};
 use super::{Grams, Matrix, Values};
-use crate::data::Samples;
+use crate::data::{GivenGram, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView};
 use crate::linalg;
@@ -314,8 +314,16 @@ struct Built {
     overflow: Option<(usize, f64)>,
 }
 
-fn is_normalised(kernel: &dyn Kernel, normalise: bool) -> bool {
+/// Whether a kernel is used in its normalised form, in training and in prediction.
+pub(crate) fn is_normalised(kernel: &dyn Kernel, normalise: bool) -> bool {
     normalise || kernel.is_always_normalised()
+}
+
+/// Whether k(x, x) = 1 for all samples of a set. A given Gram matrix with that diagonal is that of a normalised kernel: there is nothing
+/// to do to it, and k(x, x) of new samples is 1 where it is not given. It takes all samples of the set to say so, not only those that
+/// a model keeps.
+pub(crate) fn has_unit_diagonal(gram: &GivenGram, samples: usize) -> bool {
+    (0..samples).all(|i| gram.values[i * samples + i] == 1.0)
 }
 
 /// The matrices that the caller gave: shared as they are where nothing is to be done to them.
@@ -351,8 +359,7 @@ fn given(
             };
             return Err(Error::data(place, DataProblem::MissingGram(known)));
         };
-        let unit = (0..n).all(|i| given.values[i * n + i] == 1.0);
-        if unit || !is_normalised(kernel, normalise) {
+        if has_unit_diagonal(given, n) || !is_normalised(kernel, normalise) {
             let matrix = Matrix::Given(Arc::clone(&given.values));
             built.matrices.push((number, matrix));
             continue;
@@ -624,7 +631,7 @@ impl Map {
 }
 
 /// k(x,x) once normalised, exactly.
-fn own_value(scale: f64) -> f64 {
+pub(crate) fn own_value(scale: f64) -> f64 {
     if scale > 0.0 { 1.0 } else { 0.0 }
 }
 
@@ -677,7 +684,7 @@ fn mirror_rows(rows: &mut [f64], n: usize, first: usize) {
 }
 
 /// 1/√k(x,x), or 0 for a sample of zero norm (or of none, with an indefinite kernel).
-pub(super) fn inverse_norm(own: f64) -> f64 {
+pub(crate) fn inverse_norm(own: f64) -> f64 {
     if !own.is_finite() {
         f64::NAN
     } else if own > 0.0 {

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 pub use build::{Definiteness, Storage};
-pub(crate) use build::{Size, build};
+pub(crate) use build::{
+    Size, build, has_unit_diagonal, inverse_norm, is_normalised, own_value,
+};
 pub(crate) use cross::{CrossKernels, CrossPiece};
 pub(crate) use images::{ByChange, Image, OnSupport};
 use matrix::{Matrix, Values};

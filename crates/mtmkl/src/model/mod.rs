@@ -4,7 +4,7 @@ mod file;
 pub use file::write_whole;
 mod predict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ pub use predict::{CrossGram, Input};
 
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
+use crate::gram;
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
@@ -99,6 +100,9 @@ pub struct SupportSet {
     pub samples: usize,
     /// For each precomputed kernel by name: k(x, x) of the support rows, before normalisation.
     pub given_diagonals: BTreeMap<String, Vec<f64>>,
+    /// Those precomputed kernels whose k(x, x) is 1 for all samples of that set, not only for the support rows: there it is taken to be
+    /// 1 for new samples too.
+    pub unit_diagonals: BTreeSet<String>,
 }
 
 /// A fitted model.
@@ -150,9 +154,16 @@ impl Model {
                 number[old] = new;
             }
             numbers.push(number);
-            let given = spec.kernels.iter().filter_map(|view| view.kernel.given());
+            let given = spec
+                .kernels
+                .iter()
+                .filter_map(|view| view.kernel.given())
+                .filter_map(|name| set.grams().iter().find(|gram| gram.name == name));
+            let unit = given
+                .clone()
+                .filter(|gram| gram::has_unit_diagonal(gram, set.count()));
+            let unit_diagonals = unit.map(|gram| gram.name.clone()).collect();
             let given_diagonals = given
-                .filter_map(|name| set.grams().iter().find(|gram| gram.name == name))
                 .map(|gram| {
                     let diagonal = positions
                         .iter()
@@ -170,6 +181,7 @@ impl Model {
                 positions,
                 samples: set.count(),
                 given_diagonals,
+                unit_diagonals,
             });
         }
         let task_models = tasks

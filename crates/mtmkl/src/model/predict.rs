@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{Model, SupportSet, TaskModel};
 use crate::data::Rows;
 use crate::error::{DataProblem, Error, Place, Result};
-use crate::gram::{CrossKernels, CrossPiece};
+use crate::gram::{self, CrossKernels, CrossPiece};
 use crate::grid::Grid;
 use crate::kernel::Base;
 use crate::run::pool;
@@ -312,12 +312,13 @@ impl Model {
         from: usize,
         until: usize,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let name = self.kernels[kernel].kernel.given().unwrap_or_default();
+        let kernel = self.kernels[kernel].kernel.as_ref();
+        let name = kernel.given().unwrap_or_default();
         let place = || Place::Gram {
             samples: 0,
             name: name.to_string(),
         };
-        let Some(gram) = input.grams.iter().find(|gram| gram.name == name) else {
+        let Some(given) = input.grams.iter().find(|gram| gram.name == name) else {
             let known: Vec<&str> = input.grams.iter().map(|gram| gram.name).collect();
             let known = if known.is_empty() {
                 "none".to_string()
@@ -327,18 +328,18 @@ impl Model {
             return Err(Error::data(place(), DataProblem::MissingGram(known)));
         };
         let expected = input.count.saturating_mul(set.samples);
-        if gram.values.len() != expected {
+        if given.values.len() != expected {
             let what = "values of the cross-Gram matrix (n_new × n_train)";
             return Err(Error::data(
                 place(),
                 DataProblem::Length {
                     what,
-                    found: gram.values.len(),
+                    found: given.values.len(),
                     expected,
                 },
             ));
         }
-        if let Some(own) = gram.own.filter(|own| own.len() != input.count) {
+        if let Some(own) = given.own.filter(|own| own.len() != input.count) {
             let problem = DataProblem::Length {
                 what: "values of k(x, x)",
                 found: own.len(),
@@ -346,31 +347,30 @@ impl Model {
             };
             return Err(Error::data(place(), problem));
         }
-        if let Some(value) = gram
+        if let Some(value) = given
             .own
             .and_then(|own| own.iter().find(|value| !value.is_finite()))
         {
             return Err(Error::data(place(), DataProblem::NotFinite(*value)));
         }
         let trained = set.given_diagonals.get(name).map_or(&[][..], Vec::as_slice);
-        let unit = trained.iter().all(|&value| value == 1.0);
-        let own = match gram.own {
+        let is_normalised = gram::is_normalised(kernel, self.normalize);
+        let own = match given.own {
             Some(own) => own[from..until].to_vec(),
-            None if unit => vec![1.0; until - from],
-            None if self.normalize || self.machine.build().uses_own_kernel() => {
+            None if set.unit_diagonals.contains(name) => vec![1.0; until - from],
+            None if is_normalised || self.machine.build().uses_own_kernel() => {
                 return Err(Error::data(place(), DataProblem::OwnMissing));
             }
             None => vec![0.0; until - from],
         };
-        let scale = |value: f64| match self.normalize {
+        let scale = |value: f64| match is_normalised {
+            true => gram::inverse_norm(value),
             false => 1.0,
-            true if value > 0.0 => value.sqrt().recip(),
-            true => 0.0,
         };
         let mut block = Vec::with_capacity((until - from) * kept.len());
         for row in from..until {
             for &i in kept {
-                let value = gram.values[row * set.samples + set.positions[i]];
+                let value = given.values[row * set.samples + set.positions[i]];
                 if !value.is_finite() {
                     return Err(Error::data(place(), DataProblem::NotFinite(value)));
                 }
@@ -379,9 +379,8 @@ impl Model {
         }
         let diagonal = own
             .iter()
-            .map(|&value| match self.normalize {
-                true if value > 0.0 => 1.0,
-                true => 0.0,
+            .map(|&value| match is_normalised {
+                true => gram::own_value(scale(value)),
                 false => value,
             })
             .collect();
