@@ -238,6 +238,26 @@ impl KernelView {
         }
     }
 
+    /// Whether both compute the same of samples with these columns, under whatever names: the same kernel with the same parameters on the
+    /// same columns. A user's own kernel is the same as itself only.
+    pub(crate) fn is_same_on(&self, other: &Self, names: &[String]) -> Result<bool> {
+        let same = match (self.kernel.spec(), other.kernel.spec()) {
+            (Some(own), Some(known)) => own == known,
+            (None, None) => {
+                std::ptr::addr_eq(Arc::as_ptr(&self.kernel), Arc::as_ptr(&other.kernel))
+            }
+            _ => false,
+        };
+        if !same || self.kernel.base() == Base::Given {
+            return Ok(same);
+        }
+        let columns = |view: &Self| {
+            let chosen = view.columns.resolve(names)?;
+            Ok::<_, Error>(chosen.unwrap_or_else(|| (0..names.len()).collect()))
+        };
+        Ok(columns(self)? == columns(other)?)
+    }
+
     /// The same kernel on some columns only.
     #[must_use]
     pub fn on(mut self, columns: Columns) -> Self {

@@ -189,8 +189,11 @@ impl<'a> Search<'a> {
         let fold = &self.folds[chain.fold];
         let first = &self.grid.cells()[first];
         let problem = self.problem(first, fold)?;
-        let prepared =
-            problem.prepare_from(base, &self.kernel_sets[first.kernels], &limits.run(threads))?;
+        let run = Run {
+            memory_limit: base.memory_limit(),
+            ..limits.run(threads)
+        };
+        let prepared = problem.prepare_from(base, &self.kernel_sets[first.kernels], &run)?;
         prepared.install(|| {
             let mut last = last;
             for &number in &chain.cells {
