@@ -1,5 +1,6 @@
 //! A checked problem: samples, tasks, kernels, a machine and a sharing that go together; and its solution.
 
+mod certify;
 mod prepared;
 mod start;
 
