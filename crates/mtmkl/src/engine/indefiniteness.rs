@@ -128,9 +128,10 @@ mod tests {
                 let mut beta: Vec<f64> = (0..count)
                     .map(|v| {
                         let bit = if v < free { v } else { v.wrapping_sub(1) };
-                        match v == free || choice >> bit & 1 == 0 {
-                            true => lower[v],
-                            false => upper[v],
+                        if v == free || (choice >> bit) & 1 == 0 {
+                            lower[v]
+                        } else {
+                            upper[v]
                         }
                     })
                     .collect();

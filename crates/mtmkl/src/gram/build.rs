@@ -111,23 +111,25 @@ impl Size {
 
     /// Bytes of a matrix in double precision.
     pub(crate) fn square(samples: usize) -> u64 {
-        8 * (samples as u64).pow(2)
+        8_u64.saturating_mul((samples as u64).saturating_pow(2))
     }
 
     /// Bytes that stay.
     pub(crate) fn kept(&self) -> u64 {
         let square = Self::square(self.samples);
         if self.single {
-            self.bases * square + (self.built + self.given) * (square / 2)
+            let rest = (self.built + self.given).saturating_mul(square / 2);
+            self.bases.saturating_mul(square).saturating_add(rest)
         } else {
-            (self.bases + self.built) * square
+            (self.bases + self.built).saturating_mul(square)
         }
     }
 
     /// Bytes that are needed on the way, beside those that stay: bases, and matrices that are rounded once they are computed.
     pub(crate) fn passing(&self) -> u64 {
         if self.single {
-            (self.built - self.direct + self.direct_bases) * Self::square(self.samples)
+            let count = self.built - self.direct + self.direct_bases;
+            count.saturating_mul(Self::square(self.samples))
         } else {
             0
         }
@@ -137,7 +139,8 @@ impl Size {
     pub(crate) fn part(&self, samples: usize) -> u64 {
         let square = Self::square(samples);
         let rest = if self.single { square / 2 } else { square };
-        self.bases * square + (self.built + self.given) * rest
+        let rest = (self.built + self.given).saturating_mul(rest);
+        self.bases.saturating_mul(square).saturating_add(rest)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::data::Rows;
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::gram::{self, CrossKernels, CrossPiece};
 use crate::grid::Grid;
-use crate::kernel::Base;
+use crate::kernel::{Base, KernelView};
 use crate::run::pool;
 
 /// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
@@ -120,11 +120,11 @@ impl Model {
         let Some(common) = &self.common else {
             return Err(self.unknown("a task never seen"));
         };
-        let input = input.into();
         let weights = vec![common.row(0); self.tasks.len()];
-        let mut mean = vec![0.0; input.count];
-        for decisions in self.decide_all(&weights, input)? {
-            crate::linalg::axpy(1.0 / self.tasks.len() as f64, &decisions, &mut mean);
+        let decisions = self.decide_all(&weights, input.into())?;
+        let mut mean = vec![0.0; decisions.first().map_or(0, Vec::len)];
+        for decisions in &decisions {
+            crate::linalg::axpy(1.0 / self.tasks.len() as f64, decisions, &mut mean);
         }
         Ok(mean)
     }
@@ -189,7 +189,7 @@ impl Model {
             let until = (from + BATCH).min(input.count);
             let mut sums = Sums::new(tasks.len(), until - from);
             if let Some(rows) = input.rows {
-                cross.pieces(rows.slice(from, until), |piece| {
+                cross.pieces(rows.slice(from, until)?, |piece| {
                     sums.add(piece, tasks, &coefficients);
                 });
             }
@@ -279,7 +279,12 @@ impl Model {
                     ));
                 }
             }
-            None => {}
+            // Without rows, so many samples are there as kernel values are given for.
+            None => {
+                for view in &self.kernels {
+                    self.given(view, set, input)?;
+                }
+            }
         }
         for view in &self.kernels {
             let (Some(kernel), Some(rows)) = (view.kernel.needs_non_negative(), input.rows) else {
@@ -292,7 +297,7 @@ impl Model {
                         let place = Place::Cell {
                             samples: 0,
                             row,
-                            column: set.columns[column].clone(),
+                            column: set.columns.get(column).cloned().unwrap_or_default(),
                         };
                         return Err(Error::data(place, DataProblem::Negative { value, kernel }));
                     }
@@ -302,18 +307,14 @@ impl Model {
         Ok(())
     }
 
-    /// The block of a precomputed kernel: new rows × kept support rows, normalised as in training.
-    fn given_block(
+    /// What was given of a precomputed kernel, with as many values as there are samples.
+    fn given<'a>(
         &self,
-        kernel: usize,
+        view: &KernelView,
         set: &SupportSet,
-        kept: &[usize],
-        input: &Input<'_>,
-        from: usize,
-        until: usize,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let kernel = self.kernels[kernel].kernel.as_ref();
-        let name = kernel.given().unwrap_or_default();
+        input: &Input<'a>,
+    ) -> Result<&'a CrossGram<'a>> {
+        let name = view.kernel.given().unwrap_or_default();
         let place = || Place::Gram {
             samples: 0,
             name: name.to_string(),
@@ -353,6 +354,26 @@ impl Model {
         {
             return Err(Error::data(place(), DataProblem::NotFinite(*value)));
         }
+        Ok(given)
+    }
+
+    /// The block of a precomputed kernel: new rows × kept support rows, normalised as in training.
+    fn given_block(
+        &self,
+        kernel: usize,
+        set: &SupportSet,
+        kept: &[usize],
+        input: &Input<'_>,
+        from: usize,
+        until: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let given = self.given(&self.kernels[kernel], set, input)?;
+        let kernel = self.kernels[kernel].kernel.as_ref();
+        let name = given.name;
+        let place = || Place::Gram {
+            samples: 0,
+            name: name.to_string(),
+        };
         let trained = set.given_diagonals.get(name).map_or(&[][..], Vec::as_slice);
         let is_normalised = gram::is_normalised(kernel, self.normalize);
         let own = match given.own {
@@ -363,9 +384,12 @@ impl Model {
             }
             None => vec![0.0; until - from],
         };
-        let scale = |value: f64| match is_normalised {
-            true => gram::inverse_norm(value),
-            false => 1.0,
+        let scale = |value: f64| {
+            if is_normalised {
+                gram::inverse_norm(value)
+            } else {
+                1.0
+            }
         };
         let mut block = Vec::with_capacity((until - from) * kept.len());
         for row in from..until {
@@ -379,9 +403,12 @@ impl Model {
         }
         let diagonal = own
             .iter()
-            .map(|&value| match is_normalised {
-                true => gram::own_value(scale(value)),
-                false => value,
+            .map(|&value| {
+                if is_normalised {
+                    gram::own_value(scale(value))
+                } else {
+                    value
+                }
             })
             .collect();
         Ok((block, diagonal))

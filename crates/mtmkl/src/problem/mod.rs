@@ -84,7 +84,12 @@ impl ProblemSpec {
 
 /// Numbers that are kept per kernel and sample of a task at most: K_mβ, and the curvature's factor at two θ, as it is made and as the
 /// outer solver scales it.
-const BESIDE: usize = 5;
+const BESIDE: u64 = 5;
+
+/// The sum; what cannot be counted is more than any limit.
+fn total(bytes: impl IntoIterator<Item = u64>) -> u64 {
+    bytes.into_iter().fold(0, u64::saturating_add)
+}
 
 /// Samples and tasks with a specification that fits them. Only a checked problem can be fitted.
 #[derive(Debug)]
@@ -217,15 +222,18 @@ impl Problem {
             .collect();
         let counts = || self.sets.iter().map(Samples::count);
         let kernels = self.spec.kernels.len();
-        let kept: u64 = sizes.iter().map(gram::Size::kept).sum();
+        let kept = total(sizes.iter().map(gram::Size::kept));
         let passing = sizes.iter().map(gram::Size::passing).max().unwrap_or(0);
-        let copied: u64 = sizes
-            .iter()
-            .zip(counts())
-            .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n)))
-            .sum();
-        let combined = counts().map(gram::Size::square).max().unwrap_or(0) * threads as u64;
-        kept + passing.max(copied) + combined + self.memory_beside(storage)
+        let copied = total(
+            sizes
+                .iter()
+                .zip(counts())
+                .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n))),
+        );
+        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = combined.saturating_mul(threads as u64);
+        let beside = self.memory_beside(storage);
+        total([kept, passing.max(copied), combined, beside])
     }
 
     /// Computes the Gram matrices, or where these would need more memory than the run allows, what they are made from on demand.
@@ -435,19 +443,16 @@ impl Problem {
             let sets = other.whole.iter().zip(views);
             sets.map(|(grams, view)| view.map_or(grams.samples(), <[usize]>::len))
         };
-        let copied: u64 = sets
-            .zip(counts())
-            .map(|((grams, view), count)| {
-                let coarser = engine::coarser(count, kernels.len());
-                let copies = view.map(|_| count).into_iter().chain(coarser);
-                copies
-                    .map(|count| grams.bytes_of_part(kernels, count))
-                    .sum::<u64>()
-            })
-            .sum();
-        let kept: u64 = other.whole.iter().map(Grams::bytes).sum();
-        let combined = counts().map(gram::Size::square).max().unwrap_or(0) * threads as u64;
-        kept + copied + combined + self.memory_beside(other.storage)
+        let copied = total(sets.zip(counts()).flat_map(|((grams, view), count)| {
+            let coarser = engine::coarser(count, kernels.len());
+            let copies = view.map(|_| count).into_iter().chain(coarser);
+            copies.map(|count| grams.bytes_of_part(kernels, count))
+        }));
+        let kept = total(other.whole.iter().map(Grams::bytes));
+        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = combined.saturating_mul(threads as u64);
+        let beside = self.memory_beside(other.storage);
+        total([kept, copied, combined, beside])
     }
 
     /// Bytes of what is kept per kernel and sample, no longer little beside the matrices where these are made on demand.
@@ -455,12 +460,13 @@ impl Problem {
         match storage {
             Storage::Kept => 0,
             Storage::OnDemand => {
-                let rows = self
-                    .tasks
-                    .iter()
-                    .map(|task| task.count(self.sets[task.samples].count()));
-                let samples = self.sets.iter().map(Samples::count).sum::<usize>();
-                8 * self.spec.kernels.len() as u64 * (samples + BESIDE * rows.sum::<usize>()) as u64
+                let rows = self.tasks.iter().map(|task| {
+                    let count = task.count(self.sets[task.samples].count());
+                    (count as u64).saturating_mul(BESIDE)
+                });
+                let samples = self.sets.iter().map(|set| set.count() as u64);
+                let numbers = total(rows.chain(samples));
+                numbers.saturating_mul(8 * self.spec.kernels.len() as u64)
             }
         }
     }

@@ -49,6 +49,11 @@ impl Prepared<'_> {
         (&self.whole[set], &self.kernels)
     }
 
+    /// How many samples each set has.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = usize> {
+        self.whole.iter().map(Grams::samples)
+    }
+
     /// Bytes that the run it was prepared in allows for Gram matrices.
     pub(crate) fn memory_limit(&self) -> u64 {
         self.memory_limit
