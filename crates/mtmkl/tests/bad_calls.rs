@@ -368,6 +368,38 @@ mod predictions {
     }
 
     #[test]
+    fn kernels_without_weight_need_no_values() {
+        let gram = |name: &str, scale: f64| GivenGram {
+            name: name.to_string(),
+            values: (0..36).map(|at| scale * f64::from(at % 7 == 0)).collect(),
+        };
+        let set = Samples::from_grams(6, vec![gram("G", 1.0), gram("H", 1.0)]).unwrap();
+        let mut spec = problem().spec().clone();
+        spec.kernels = kernels(&["precomputed:name=G", "precomputed:name=H"]);
+        spec.sharing = SharingSpec::Fixed {
+            weights: vec![0.0, 1.0],
+        };
+        let problem = Problem::new(spec, vec![set], problem().tasks().to_vec()).unwrap();
+        let model = problem.fit(&mut Run::default()).unwrap();
+        let decide = |name| {
+            let gram = CrossGram {
+                name,
+                values: &[0.5; 12],
+                own: None,
+            };
+            let input = Input {
+                count: 2,
+                rows: None,
+                grams: &[gram],
+            };
+            model.decision("one", input)
+        };
+        assert_eq!(decide("H").unwrap().len(), 2);
+        refused(decide("G"), &["precomputed kernel `H`", "given: G"]);
+        refused(decide("K"), &["precomputed kernel `G`", "given: K"]);
+    }
+
+    #[test]
     fn rows_held_out_must_be_there() {
         let problem = problem();
         let prepared = problem.prepare(&Run::default()).unwrap();

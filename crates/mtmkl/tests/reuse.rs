@@ -196,11 +196,14 @@ fn copies_of_parts_hold_the_memory_limit() {
     }
 }
 
+/// Targets of some kind from labels.
+type Kind = fn(&[f64]) -> Targets;
+
 /// One example of each machine, with targets of its kind.
-fn machines() -> [(MachineSpec, fn(&[f64]) -> Targets); 5] {
-    let labels: fn(&[f64]) -> Targets = |y| Targets::Labels(y.to_vec());
-    let values: fn(&[f64]) -> Targets = |y| Targets::Values(y.iter().map(|y| 0.7 * y).collect());
-    let none: fn(&[f64]) -> Targets = |_| Targets::Unlabelled;
+fn machines() -> [(MachineSpec, Kind); 5] {
+    let labels: Kind = |y| Targets::Labels(y.to_vec());
+    let values: Kind = |y| Targets::Values(y.iter().map(|y| 0.7 * y).collect());
+    let none: Kind = |_| Targets::Unlabelled;
     [
         (MachineSpec::svc(1.0), labels),
         (

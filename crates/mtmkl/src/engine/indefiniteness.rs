@@ -147,7 +147,9 @@ mod tests {
     fn mixture(vertices: &[Vec<f64>], random: &mut Random) -> Vec<f64> {
         let mut weights: Vec<f64> = vertices.iter().map(|_| random.uniform().powi(8)).collect();
         let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= total);
+        for weight in &mut weights {
+            *weight /= total;
+        }
         let mut beta = vec![0.0; vertices[0].len()];
         for (weight, vertex) in weights.iter().zip(vertices) {
             linalg::axpy(*weight, vertex, &mut beta);

@@ -281,8 +281,15 @@ impl Model {
             }
             // Without rows, so many samples are there as kernel values are given for.
             None => {
-                for view in &self.kernels {
-                    self.given(view, set, input)?;
+                let is_given = |view: &&KernelView| {
+                    let name = view.kernel.given();
+                    input.grams.iter().any(|gram| Some(gram.name) == name)
+                };
+                // Kernels of no weight may be left out, but not all.
+                let mut known = self.kernels.iter().filter(is_given).peekable();
+                let missing = self.kernels.first().filter(|_| known.peek().is_none());
+                for view in known.chain(missing) {
+                    given(view, set, input)?;
                 }
             }
         }
@@ -307,56 +314,6 @@ impl Model {
         Ok(())
     }
 
-    /// What was given of a precomputed kernel, with as many values as there are samples.
-    fn given<'a>(
-        &self,
-        view: &KernelView,
-        set: &SupportSet,
-        input: &Input<'a>,
-    ) -> Result<&'a CrossGram<'a>> {
-        let name = view.kernel.given().unwrap_or_default();
-        let place = || Place::Gram {
-            samples: 0,
-            name: name.to_string(),
-        };
-        let Some(given) = input.grams.iter().find(|gram| gram.name == name) else {
-            let known: Vec<&str> = input.grams.iter().map(|gram| gram.name).collect();
-            let known = if known.is_empty() {
-                "none".to_string()
-            } else {
-                known.join(", ")
-            };
-            return Err(Error::data(place(), DataProblem::MissingGram(known)));
-        };
-        let expected = input.count.saturating_mul(set.samples);
-        if given.values.len() != expected {
-            let what = "values of the cross-Gram matrix (n_new × n_train)";
-            return Err(Error::data(
-                place(),
-                DataProblem::Length {
-                    what,
-                    found: given.values.len(),
-                    expected,
-                },
-            ));
-        }
-        if let Some(own) = given.own.filter(|own| own.len() != input.count) {
-            let problem = DataProblem::Length {
-                what: "values of k(x, x)",
-                found: own.len(),
-                expected: input.count,
-            };
-            return Err(Error::data(place(), problem));
-        }
-        if let Some(value) = given
-            .own
-            .and_then(|own| own.iter().find(|value| !value.is_finite()))
-        {
-            return Err(Error::data(place(), DataProblem::NotFinite(*value)));
-        }
-        Ok(given)
-    }
-
     /// The block of a precomputed kernel: new rows × kept support rows, normalised as in training.
     fn given_block(
         &self,
@@ -367,7 +324,7 @@ impl Model {
         from: usize,
         until: usize,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let given = self.given(&self.kernels[kernel], set, input)?;
+        let given = given(&self.kernels[kernel], set, input)?;
         let kernel = self.kernels[kernel].kernel.as_ref();
         let name = given.name;
         let place = || Place::Gram {
@@ -413,6 +370,51 @@ impl Model {
             .collect();
         Ok((block, diagonal))
     }
+}
+
+/// What was given of a precomputed kernel, with as many values as there are samples.
+fn given<'a>(view: &KernelView, set: &SupportSet, input: &Input<'a>) -> Result<&'a CrossGram<'a>> {
+    let name = view.kernel.given().unwrap_or_default();
+    let place = || Place::Gram {
+        samples: 0,
+        name: name.to_string(),
+    };
+    let Some(given) = input.grams.iter().find(|gram| gram.name == name) else {
+        let known: Vec<&str> = input.grams.iter().map(|gram| gram.name).collect();
+        let known = if known.is_empty() {
+            "none".to_string()
+        } else {
+            known.join(", ")
+        };
+        return Err(Error::data(place(), DataProblem::MissingGram(known)));
+    };
+    let expected = input.count.saturating_mul(set.samples);
+    if given.values.len() != expected {
+        let what = "values of the cross-Gram matrix (n_new × n_train)";
+        return Err(Error::data(
+            place(),
+            DataProblem::Length {
+                what,
+                found: given.values.len(),
+                expected,
+            },
+        ));
+    }
+    if let Some(own) = given.own.filter(|own| own.len() != input.count) {
+        let problem = DataProblem::Length {
+            what: "values of k(x, x)",
+            found: own.len(),
+            expected: input.count,
+        };
+        return Err(Error::data(place(), problem));
+    }
+    if let Some(value) = given
+        .own
+        .and_then(|own| own.iter().find(|value| !value.is_finite()))
+    {
+        return Err(Error::data(place(), DataProblem::NotFinite(*value)));
+    }
+    Ok(given)
 }
 
 /// Σ_m θ_m Σ_i β_i k_m(x_i, x) and Σ_m θ_m k_m(x, x) for tasks × rows of a batch.

@@ -358,7 +358,9 @@ mod tests {
             let mut numbers: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
             let targets = match machine {
                 MachineSpec::Svc { .. } => {
-                    numbers.iter_mut().for_each(|value| *value = value.signum());
+                    for value in &mut numbers {
+                        *value = value.signum();
+                    }
                     Targets::Labels(numbers)
                 }
                 MachineSpec::Svr { .. } | MachineSpec::Krr { .. } => Targets::Values(numbers),
