@@ -19,7 +19,7 @@ const SHAPE: Shape = Shape {
 fn oracle(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("oracle T=10 M=50");
     let values = mtmkl_bench::table(SHAPE.tasks, SHAPE.kernels, 3);
-    let s = Grid::from_values(SHAPE.tasks, SHAPE.kernels, values);
+    let s = Grid::new(SHAPE.tasks, SHAPE.kernels, values).unwrap();
     for info in registered_sharings() {
         for (number, spec) in (info.examples)(SHAPE).into_iter().enumerate() {
             let sharing = spec.build(SHAPE).unwrap();

@@ -21,13 +21,14 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// When the number of values is not `rows * columns`.
     pub fn new(values: &'a [f64], rows: usize, columns: usize) -> Result<Self> {
-        if values.len() != rows * columns {
+        let expected = rows.saturating_mul(columns);
+        if values.len() != expected {
             return Err(Error::data(
                 Place::Problem,
                 DataProblem::Length {
                     what: "values of a table",
                     found: values.len(),
-                    expected: rows * columns,
+                    expected,
                 },
             ));
         }
@@ -48,8 +49,13 @@ impl<'a> Rows<'a> {
         self.columns
     }
 
-    /// One row.
-    pub fn row(&self, row: usize) -> &'a [f64] {
+    /// One row, where there is one of this number.
+    pub fn get(&self, row: usize) -> Option<&'a [f64]> {
+        (row < self.rows).then(|| self.row(row))
+    }
+
+    /// One row, which must be there.
+    pub(crate) fn row(&self, row: usize) -> &'a [f64] {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
@@ -58,13 +64,20 @@ impl<'a> Rows<'a> {
         self.values
     }
 
-    /// Consecutive rows.
-    pub fn slice(&self, from: usize, to: usize) -> Rows<'a> {
-        Rows {
+    /// Consecutive rows, `to` not included.
+    ///
+    /// # Errors
+    /// When these are not rows of the table.
+    pub fn slice(&self, from: usize, to: usize) -> Result<Rows<'a>> {
+        if to > self.rows || from > to {
+            let expected = format!("a range of rows within 0..{}", self.rows);
+            return Err(Error::param("rows", format!("{from}..{to}"), expected));
+        }
+        Ok(Rows {
             values: &self.values[from * self.columns..to * self.columns],
             rows: to - from,
             columns: self.columns,
-        }
+        })
     }
 }
 
@@ -94,6 +107,8 @@ impl Samples {
     /// # Errors
     /// When the number of values is not a multiple of `count`, or a value is NaN or infinite.
     pub fn new(values: Vec<f64>, count: usize, columns: usize) -> Result<Self> {
+        // Before names are made for columns that are not there.
+        check_table(&values, count, columns)?;
         let names = (1..=columns).map(|column| format!("f{column}")).collect();
         Self::with_columns(values, count, names)
     }
@@ -103,23 +118,7 @@ impl Samples {
     /// # Errors
     /// As [`Samples::new`].
     pub fn with_columns(values: Vec<f64>, count: usize, columns: Vec<String>) -> Result<Self> {
-        let place = Place::Samples(0);
-        if count == 0 {
-            return Err(Error::data(
-                place,
-                DataProblem::Empty("there are no rows, expected at least one"),
-            ));
-        }
-        if values.len() != count * columns.len() {
-            return Err(Error::data(
-                place,
-                DataProblem::Length {
-                    what: "values",
-                    found: values.len(),
-                    expected: count * columns.len(),
-                },
-            ));
-        }
+        check_table(&values, count, columns.len())?;
         if let Some(position) = values.iter().position(|value| !value.is_finite()) {
             let place = Place::Cell {
                 samples: 0,
@@ -156,23 +155,27 @@ impl Samples {
         grams.into_iter().try_fold(empty, Self::with_gram)
     }
 
-    /// The same sample set with one more Gram matrix.
+    /// The same sample set with one more Gram matrix. What is not symmetric to the last digit is made so: (K + K')/2 is used.
     ///
     /// # Errors
-    /// When it is not n × n, not finite or not symmetric (to 1e-8 of its largest entry).
-    pub fn with_gram(mut self, gram: GivenGram) -> Result<Self> {
+    /// When it is not n × n, not finite or not symmetric (to 1e-8 of its largest entry), or there is one of its name.
+    pub fn with_gram(mut self, mut gram: GivenGram) -> Result<Self> {
         let n = self.count;
         let place = || Place::Gram {
             samples: 0,
             name: gram.name.clone(),
         };
-        if gram.values.len() != n * n {
+        if self.grams.iter().any(|known| known.name == gram.name) {
+            return Err(Error::data(place(), DataProblem::GramTwice));
+        }
+        let expected = n.saturating_mul(n);
+        if gram.values.len() != expected {
             return Err(Error::data(
                 place(),
                 DataProblem::Length {
                     what: "values of a Gram matrix (n × n)",
                     found: gram.values.len(),
-                    expected: n * n,
+                    expected,
                 },
             ));
         }
@@ -183,10 +186,12 @@ impl Samples {
             }
             largest = largest.max(value.abs());
         }
+        let mut is_symmetric = true;
         for row in 0..n {
             for column in 0..row {
                 let (value, mirrored) =
                     (gram.values[row * n + column], gram.values[column * n + row]);
+                is_symmetric &= value == mirrored;
                 if (value - mirrored).abs() > 1e-8 * largest {
                     return Err(Error::data(
                         place(),
@@ -199,6 +204,10 @@ impl Samples {
                     ));
                 }
             }
+        }
+        if !is_symmetric {
+            let mean = |at: usize| 0.5 * gram.values[at] + 0.5 * gram.values[at % n * n + at / n];
+            gram.values = (0..n * n).map(mean).collect();
         }
         self.grams.push(gram);
         Ok(self)
@@ -239,6 +248,22 @@ impl Samples {
     pub fn grams(&self) -> &[GivenGram] {
         &self.grams
     }
+}
+
+/// Whether there are rows, and as many values as so many rows and columns have.
+fn check_table(values: &[f64], count: usize, columns: usize) -> Result<()> {
+    let problem = if count == 0 {
+        DataProblem::Empty("there are no rows, expected at least one")
+    } else if values.len() != count.saturating_mul(columns) {
+        DataProblem::Length {
+            what: "values",
+            found: values.len(),
+            expected: count.saturating_mul(columns),
+        }
+    } else {
+        return Ok(());
+    };
+    Err(Error::data(Place::Samples(0), problem))
 }
 
 /// What a task is to predict, one entry per sample of the task.
@@ -311,15 +336,21 @@ impl Task {
         self
     }
 
-    /// The same task on those of its rows that are marked; `marked` has an entry for each row of its sample set.
+    /// The same task on those of its rows that are marked; `marked` has an entry for each row of its sample set, and what is beyond it is
+    /// not marked.
     #[must_use]
     pub fn restricted(&self, marked: &[bool]) -> Self {
         let all: Vec<usize> = match &self.rows {
             Some(rows) => rows.clone(),
             None => (0..marked.len()).collect(),
         };
-        let kept: Vec<usize> = (0..all.len()).filter(|&i| marked[all[i]]).collect();
-        let of = |values: &[f64]| kept.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+        let is_marked = |row: usize| marked.get(row).is_some_and(|&marked| marked);
+        let kept: Vec<usize> = (0..all.len()).filter(|&i| is_marked(all[i])).collect();
+        // Numbers that are missing stay so, for the problem to refuse.
+        let of = |values: &[f64]| -> Vec<f64> {
+            let values = kept.iter().map(|&i| values.get(i).copied());
+            values.map_while(|value| value).collect()
+        };
         Self {
             name: self.name.clone(),
             samples: self.samples,

@@ -202,6 +202,9 @@ pub enum DataProblem {
     /// A precomputed kernel that is not there.
     #[error("no Gram matrix of this name was given; given: {0}")]
     MissingGram(String),
+    /// Two Gram matrices with the same name.
+    #[error("a Gram matrix of this name is there already; names must differ")]
+    GramTwice,
     /// K ≠ Kᵀ.
     #[error(
         "not symmetric: entry ({row}, {column}) is {value}, entry ({column}, {row}) is {mirrored}"

@@ -2,6 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
+use crate::error::{Error, Result};
+
 /// T × M: how many tasks, how many kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -23,7 +25,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of zeros.
+    /// A grid of zeros. (As of a vector, there is none of more numbers than memory can hold.)
     pub fn zeros(rows: usize, kernels: usize) -> Self {
         Self {
             rows,
@@ -43,9 +45,26 @@ impl Grid {
 
     /// A grid from its values, row by row.
     ///
-    /// # Panics
+    /// # Errors
     /// When the number of values is not `rows * kernels`.
-    pub fn from_values(rows: usize, kernels: usize, values: Vec<f64>) -> Self {
+    pub fn new(rows: usize, kernels: usize, values: Vec<f64>) -> Result<Self> {
+        if values.len() != rows.saturating_mul(kernels) {
+            let expected = format!("{rows} × {kernels} values");
+            return Err(Error::param(
+                "grid",
+                format!("{} values", values.len()),
+                expected,
+            ));
+        }
+        Ok(Self {
+            rows,
+            kernels,
+            values,
+        })
+    }
+
+    /// The same, of as many values as it takes.
+    pub(crate) fn from_values(rows: usize, kernels: usize, values: Vec<f64>) -> Self {
         assert_eq!(
             values.len(),
             rows * kernels,
@@ -69,11 +88,17 @@ impl Grid {
     }
 
     /// One row.
+    ///
+    /// # Panics
+    /// Where a slice does: when there is no such row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.kernels..(row + 1) * self.kernels]
     }
 
     /// One row, to write.
+    ///
+    /// # Panics
+    /// As [`Grid::row`].
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.values[row * self.kernels..(row + 1) * self.kernels]
     }

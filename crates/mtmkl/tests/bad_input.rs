@@ -1063,3 +1063,139 @@ fn cross_grams_that_do_not_fit_the_model_are_refused() {
             ["columns of the new samples: 0", "expected 2"]),
     ]);
 }
+
+/// Four samples in the plane, three of them on the unit circle: linear kernel values as a user may give them. The fourth has k(x, x) = 9 and
+/// lies beyond the margin, so that no model keeps it.
+fn circle() -> (Vec<f64>, Vec<f64>) {
+    let sine = 0.75_f64.sqrt();
+    let points = vec![-1.0, 0.0, 0.5, sine, 0.5, -sine, 3.0, 0.0];
+    let gram = (0..16)
+        .map(|at| {
+            let (x, z) = (2 * (at / 4), 2 * (at % 4));
+            points[x] * points[z] + points[x + 1] * points[z + 1]
+        })
+        .collect();
+    (points, gram)
+}
+
+#[test]
+fn whether_a_given_kernel_is_normalised_is_one_decision_for_training_and_prediction() {
+    let (points, mut gram) = circle();
+    // Exactly 1, whatever rounding makes of the sines.
+    for i in 0..3 {
+        gram[5 * i] = 1.0;
+    }
+    let labels = Targets::Labels(vec![-1.0, 1.0, 1.0, 1.0]);
+    let fit = |samples: Samples, kernel: &str| {
+        let sharing = SharingSpec::Uniform;
+        let spec = ProblemSpec::new(kernels(&[kernel]), MachineSpec::svc(100.0), sharing);
+        let task = Task::new("one", labels.clone());
+        let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
+        problem.fit(&mut Run::default()).unwrap()
+    };
+    let given = GivenGram {
+        name: "G".to_string(),
+        values: gram.into(),
+    };
+    let model = fit(
+        Samples::from_grams(4, vec![given]).unwrap(),
+        "precomputed:name=G",
+    );
+    let kept = &model.support_sets()[0];
+    assert!(!kept.positions.contains(&3), "the sample beyond the margin");
+    assert!(kept.unit_diagonals.is_empty());
+    let same = fit(Samples::new(points.clone(), 4, 2).unwrap(), "linear");
+    // A new sample of norm 3.
+    let new = [2.4, 1.8];
+    let cross: Vec<f64> = points
+        .chunks_exact(2)
+        .map(|row| row[0] * new[0] + row[1] * new[1])
+        .collect();
+    let decide = |model: &Model, own: Option<&[f64]>| {
+        let gram = CrossGram {
+            name: "G",
+            values: &cross,
+            own,
+        };
+        let input = Input {
+            count: 1,
+            rows: None,
+            grams: &[gram],
+        };
+        model.decision("one", input)
+    };
+    let expected = same
+        .decision("one", Rows::new(&new, 1, 2).unwrap())
+        .unwrap()[0];
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    for model in [&model, &again] {
+        let found = decide(model, Some(&[9.0])).unwrap()[0];
+        assert!((found - expected).abs() <= 1e-6, "{found} and {expected}");
+        match decide(model, None) {
+            Err(Error::Data { problem, .. }) => assert_eq!(problem, DataProblem::OwnMissing),
+            other => panic!("three times too large: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_given_kernel_of_unit_diagonal_stays_one_in_prediction() {
+    let cross = [0.5; 2 * COUNT];
+    let decide = |model: &Model, own: Option<&[f64]>| {
+        let gram = CrossGram {
+            name: "G",
+            values: &cross,
+            own,
+        };
+        let input = Input {
+            count: 2,
+            rows: None,
+            grams: &[gram],
+        };
+        model.decision("far", input).unwrap()
+    };
+    for normalize in [true, false] {
+        for base in [
+            Setup::valid(),
+            Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }),
+        ] {
+            let mut setup = Setup::given(definite_gram()).unwrap();
+            setup.spec.kernels = kernels(&["precomputed:name=G"]);
+            setup.tasks = base.tasks;
+            setup.spec.machine = base.spec.machine;
+            setup.spec.sharing = base.spec.sharing;
+            setup.spec.normalize = normalize;
+            let model = setup.fit().unwrap();
+            assert_eq!(decide(&model, None), decide(&model, Some(&[1.0, 1.0])));
+        }
+    }
+}
+
+#[test]
+fn the_sphere_of_svdd_needs_the_samples_own_kernel_values() {
+    let doubled = definite_gram().iter().map(|value| 2.0 * value).collect();
+    for normalize in [true, false] {
+        let mut setup = Setup::given(definite_gram()).unwrap();
+        let sphere = Setup::unlabelled(MachineSpec::Svdd { c: 0.5 });
+        setup.samples = Setup::given(Vec::clone(&doubled)).unwrap().samples;
+        setup.spec.kernels = kernels(&["precomputed:name=G"]);
+        (setup.tasks, setup.spec.machine) = (sphere.tasks, sphere.spec.machine);
+        setup.spec.sharing = sphere.spec.sharing;
+        setup.spec.normalize = normalize;
+        let model = setup.fit().unwrap();
+        let gram = CrossGram {
+            name: "G",
+            values: &[0.5; COUNT],
+            own: None,
+        };
+        let input = Input {
+            count: 1,
+            rows: None,
+            grams: &[gram],
+        };
+        match model.decision("far", input) {
+            Err(Error::Data { problem, .. }) => assert_eq!(problem, DataProblem::OwnMissing),
+            other => panic!("{other:?}"),
+        }
+    }
+}

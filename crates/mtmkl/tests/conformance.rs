@@ -201,7 +201,7 @@ fn theta(tasks: usize, tilt: f64) -> Grid {
     let values = (0..tasks * kernels)
         .map(|i| 0.35 + tilt * (i as f64 * 0.7).sin())
         .collect();
-    Grid::from_values(tasks, kernels, values)
+    Grid::new(tasks, kernels, values).unwrap()
 }
 
 fn precisely(engine: &mut impl Engine, theta: &Grid) -> Evaluation {

@@ -510,7 +510,7 @@ fn views_of_one_sample_set_are_as_good_as_copies() {
             .map(|view| {
                 let rows = view
                     .iter()
-                    .flat_map(|&row| whole.rows().row(row).to_vec())
+                    .flat_map(|&row| whole.rows().get(row).unwrap().to_vec())
                     .collect();
                 Samples::new(rows, view.len(), DIMENSION).unwrap()
             })

@@ -1,13 +1,13 @@
 //! Indefinite kernels: ḡ is not concave, the general theorem's algorithm runs, and nothing is called certified.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use mtmkl::kernel::parse_kernels;
+use mtmkl::kernel::{Base, Kernel, KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    Definiteness, Error, GivenGram, Model, Problem, ProblemSpec, Run, Samples, Status, Targets,
-    Task,
+    Definiteness, Error, GivenGram, Model, Precision, Problem, ProblemSpec, Run, Samples, Status,
+    Targets, Task,
 };
 use mtmkl_testkit::generate::{self, Random};
 
@@ -136,4 +136,97 @@ fn an_allowed_kernel_that_turns_out_definite_keeps_its_certificate() {
         problem.fit(&mut Run::default()).unwrap().outcome().status,
         Status::Converged
     );
+}
+
+/// tanh(1.5 x'z − ½) by a user who says nothing about it, or says that it is definite.
+#[derive(Debug)]
+struct Mine {
+    base: Base,
+    vouched: Option<bool>,
+}
+
+impl Kernel for Mine {
+    fn base(&self) -> Base {
+        self.base
+    }
+
+    fn map(&self, values: &mut [f64]) {
+        for value in values {
+            *value = (1.5 * *value - 0.5).tanh();
+        }
+    }
+
+    fn value(&self, x: &[f64], z: &[f64]) -> f64 {
+        let mut value = [x.iter().zip(z).map(|(a, b)| a * b).sum()];
+        self.map(&mut value);
+        value[0]
+    }
+
+    fn is_positive_definite(&self) -> bool {
+        self.vouched
+            .unwrap_or_else(|| Silent.is_positive_definite())
+    }
+
+    fn spec(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What the trait says for a kernel that says nothing.
+#[derive(Debug)]
+struct Silent;
+
+impl Kernel for Silent {
+    fn base(&self) -> Base {
+        Base::Own
+    }
+
+    fn spec(&self) -> Option<String> {
+        None
+    }
+}
+
+#[test]
+fn a_kernel_that_nobody_vouches_for_is_checked() {
+    let (samples, labels) = samples(1);
+    let fit = |kernel: Mine, definiteness, precision| {
+        let kernels = vec![KernelView::new("mine", kernel)];
+        let sharing = SharingSpec::Uniform;
+        let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(2.0), sharing);
+        spec.definiteness = definiteness;
+        spec.precision = precision;
+        spec.normalize = false;
+        let task = Task::new("a", Targets::Labels(labels.clone()));
+        Problem::new(spec, vec![samples.clone()], vec![task])?.fit(&mut Run::default())
+    };
+    for base in [Base::Own, Base::Product] {
+        for precision in [Precision::Double, Precision::Single] {
+            let silent = || Mine {
+                base,
+                vouched: None,
+            };
+            let error = fit(silent(), Definiteness::Check, precision).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains("not positive semi-definite"), "{message}");
+            assert!(message.contains("`mine`"), "{message}");
+            let allowed = fit(silent(), Definiteness::AllowIndefinite, precision).unwrap();
+            assert_ne!(allowed.outcome().status, Status::Converged);
+            // Whoever vouches is believed.
+            let vouched = Mine {
+                base,
+                vouched: Some(true),
+            };
+            assert!(fit(vouched, Definiteness::Check, precision).is_ok());
+        }
+    }
+}
+
+#[test]
+fn registered_kernels_vouch_for_themselves() {
+    for info in mtmkl::kernel::registered_kernels() {
+        let view = &parse_kernels(info.example).unwrap()[0];
+        let checked = matches!(info.name, "sigmoid" | "precomputed");
+        let is_definite = view.kernel.is_positive_definite();
+        assert_eq!(is_definite, !checked, "{}", info.name);
+    }
 }

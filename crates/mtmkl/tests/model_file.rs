@@ -800,7 +800,11 @@ fn a_prediction_does_not_depend_on_its_neighbours() {
         for task in ["all", "some", "own"] {
             let together = model.decision(task, rows).unwrap();
             let alone: Vec<f64> = (0..count)
-                .map(|row| model.decision(task, rows.slice(row, row + 1)).unwrap()[0])
+                .map(|row| {
+                    model
+                        .decision(task, rows.slice(row, row + 1).unwrap())
+                        .unwrap()[0]
+                })
                 .collect();
             assert_close(&alone, &together, 1e-12);
         }

@@ -79,7 +79,7 @@ fn look(problem: &Problem, storage: Storage, threads: usize) -> Vec<f64> {
     let theta: Vec<f64> = (0..shape.tasks * shape.kernels)
         .map(|i| 0.05 + 0.01 * (i % 7) as f64)
         .collect();
-    let theta = Grid::from_values(shape.tasks, shape.kernels, theta);
+    let theta = Grid::new(shape.tasks, shape.kernels, theta).unwrap();
     let request = Request {
         accuracy: 1e-13,
         curvature: true,
@@ -148,7 +148,7 @@ fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
                     let prepared = problem.prepare(run).unwrap();
                     assert_eq!(prepared.storage(), storage);
                     let model = prepared.fit(run).unwrap();
-                    let held = prepared.decisions(&model, &[vec![0, 3, 5]]);
+                    let held = prepared.decisions(&model, &[vec![0, 3, 5]]).unwrap();
                     (model, held)
                 };
                 let (kept, decided) = fit(Storage::Kept, 1);
@@ -232,7 +232,7 @@ fn parts_for_folds_are_made_on_demand_too() {
         let part = part.prepare_from(&prepared, &chosen, &run).unwrap();
         assert_eq!(part.storage(), storage);
         let model = part.fit(&mut run).unwrap();
-        let held = part.decisions(&model, &[vec![1, 5, 9]]);
+        let held = part.decisions(&model, &[vec![1, 5, 9]]).unwrap();
         (model, held)
     };
     let ((kept, decided), (made, others)) = (fit(Storage::Kept), fit(Storage::OnDemand));

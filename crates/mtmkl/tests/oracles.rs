@@ -65,7 +65,7 @@ fn costs(random: &mut Random, shape: Shape) -> Vec<(&'static str, Grid)> {
     ];
     kinds
         .into_iter()
-        .map(|(name, values)| (name, Grid::from_values(shape.tasks, shape.kernels, values)))
+        .map(|(name, values)| (name, Grid::new(shape.tasks, shape.kernels, values).unwrap()))
         .collect()
 }
 
@@ -77,7 +77,7 @@ fn feasible_point(sharing: &Sharing, random: &mut Random) -> Parts {
         let costs = (0..shape.tasks * shape.kernels)
             .map(|_| random.normal())
             .collect();
-        let (corner, _) = sharing.maximise(&Grid::from_values(shape.tasks, shape.kernels, costs));
+        let (corner, _) = sharing.maximise(&Grid::new(shape.tasks, shape.kernels, costs).unwrap());
         parts.move_towards(&corner, random.uniform());
     }
     for (term, part) in sharing.terms().iter().zip(&mut parts.0) {
@@ -218,7 +218,7 @@ fn costs_of_very_different_sizes_are_no_trouble() {
                 let values = (0..shape.tasks * shape.kernels)
                     .map(|_| random.normal().signum() * 10.0_f64.powf(-16.0 * random.uniform()))
                     .collect();
-                let s = Grid::from_values(shape.tasks, shape.kernels, values);
+                let s = Grid::new(shape.tasks, shape.kernels, values).unwrap();
                 faults(sharing, &s, random)
                     .into_iter()
                     .map(move |fault| format!("{s:?}: {fault}"))
@@ -235,12 +235,12 @@ fn the_support_grows_in_proportion_to_the_costs_far_beyond_the_range_of_powers()
         let values: Vec<f64> = (0..shape.tasks * shape.kernels)
             .map(|_| random.normal())
             .collect();
-        let s = Grid::from_values(shape.tasks, shape.kernels, values.clone());
+        let s = Grid::new(shape.tasks, shape.kernels, values.clone()).unwrap();
         let (_, support) = sharing.maximise(&s);
         let mut faults = Vec::new();
         for factor in [1e-150, 1e150] {
             let scaled = values.iter().map(|value| factor * value).collect();
-            let scaled = Grid::from_values(shape.tasks, shape.kernels, scaled);
+            let scaled = Grid::new(shape.tasks, shape.kernels, scaled).unwrap();
             let (parts, grown) = sharing.maximise(&scaled);
             let violation = sharing.violation(&parts);
             let slack = 1e-12 * scale(sharing, &s);
@@ -356,7 +356,7 @@ fn every_point_that_fulfils_tangs_constraints_is_in_the_sum_for_tang() {
                 let costs = (0..shape.tasks * shape.kernels)
                     .map(|_| random.normal())
                     .collect();
-                let s = Grid::from_values(shape.tasks, shape.kernels, costs);
+                let s = Grid::new(shape.tasks, shape.kernels, costs).unwrap();
                 let (value, support) = (s.dot(&theta), sharing.maximise(&s).1);
                 assert!(
                     value <= support + 1e-12,
@@ -390,8 +390,8 @@ fn a_group_of_one_exponent_only_is_one_ball_over_all_entries() {
         let plain = SharingSpec::Lp { p, radius: 1.7 }.build(ball).unwrap();
         for _ in 0..20 {
             let costs: Vec<f64> = (0..12).map(|_| random.normal()).collect();
-            let (parts, support) = mixed.maximise(&Grid::from_values(3, 4, costs.clone()));
-            let (expected, value) = plain.maximise(&Grid::from_values(1, 12, costs));
+            let (parts, support) = mixed.maximise(&Grid::new(3, 4, costs.clone()).unwrap());
+            let (expected, value) = plain.maximise(&Grid::new(1, 12, costs).unwrap());
             assert!((support - value).abs() <= 1e-12 * value, "p = {p}");
             for (a, b) in parts.0[0].values().iter().zip(expected.0[0].values()) {
                 assert!((a - b).abs() <= 1e-12, "p = {p}: {a} for {b}");
@@ -416,7 +416,7 @@ fn the_weights_of_a_prior_ball_stay_in_it_when_a_loss_dwarfs_the_others() {
         })
         .unwrap();
     for small in [1e-3, 1e-6, 1e-9, 1e-12] {
-        let (parts, _) = sharing.maximise(&Grid::from_values(1, 2, vec![-1.0, -small]));
+        let (parts, _) = sharing.maximise(&Grid::new(1, 2, vec![-1.0, -small]).unwrap());
         let theta = sharing.theta(&parts);
         assert!(
             theta[(0, 0)] == 0.0 && (theta[(0, 1)] - 0.5).abs() < 1e-9,

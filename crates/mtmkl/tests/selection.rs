@@ -443,7 +443,9 @@ fn decisions_of_every_machine() {
             let computed = model
                 .decision("t", Rows::new(&rows, held.len(), 2).unwrap())
                 .unwrap();
-            let viewed = prepared.decisions(&model, std::slice::from_ref(&held));
+            let viewed = prepared
+                .decisions(&model, std::slice::from_ref(&held))
+                .unwrap();
             for (x, y) in computed.iter().zip(&viewed[0]) {
                 assert!(
                     (x - y).abs() < 1e-9 * (1.0 + x.abs()),

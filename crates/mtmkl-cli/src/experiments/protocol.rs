@@ -297,6 +297,7 @@ impl Draw<'_> {
             longest: 0.0,
         };
         let mut best: Option<usize> = None;
+        let mut failed = None;
         search.follow(prepared, chain, None, limits, threads, |trial| {
             let outcome = trial.model.outcome();
             unit.fits += 1;
@@ -320,14 +321,24 @@ impl Draw<'_> {
                 || (validation == unit.validation && best.is_none_or(|best| trial.cell < best));
             if better {
                 let tests = &self.tests[chain.fold];
+                let decisions = match trial.prepared.decisions(trial.model, tests) {
+                    Ok(decisions) => decisions,
+                    Err(error) => {
+                        failed = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                };
                 best = Some(trial.cell);
                 unit.validation = validation;
-                unit.test = self.accuracy(tests, &trial.prepared.decisions(trial.model, tests));
+                unit.test = self.accuracy(tests, &decisions);
                 unit.c = paper_c(cell);
                 unit.choice = chosen(cell);
             }
             ControlFlow::Continue(())
         })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
         Ok((unit.fits == chain.cells.len()).then_some(unit))
     }
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::kept::Here;
 use super::task::{Effort, Fitted, Inner, State, TaskEvaluation};
 use super::{Engine, Evaluation, LocalMaximum, Mixture, Request};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape};
 use crate::linalg::axpy;
@@ -258,6 +258,19 @@ impl LocalEngine {
         }
     }
 
+    /// Whether these are weights for these tasks and kernels: an outer solver of the user's own may be mistaken.
+    fn check(&self, theta: &Grid) -> Result<()> {
+        let Shape { tasks, kernels } = self.shape();
+        if (theta.rows(), theta.kernels()) == (tasks, kernels) && theta.is_finite() {
+            return Ok(());
+        }
+        Err(Error::param(
+            "theta",
+            format!("a grid of {} × {} numbers", theta.rows(), theta.kernels()),
+            format!("{tasks} × {kernels} finite ones"),
+        ))
+    }
+
     fn effort<'a>(&self, request: &'a Request) -> Effort<'a> {
         Effort {
             accuracy: request.accuracy,
@@ -283,6 +296,7 @@ impl Engine for LocalEngine {
     }
 
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
+        self.check(theta)?;
         let effort = self.effort(request);
         let inner = self.for_each_task(theta, |number, task, state, grams, rows| {
             let theta = theta.row(number);
@@ -342,6 +356,7 @@ impl Engine for LocalEngine {
         starts: usize,
         seed: u64,
     ) -> Result<Vec<Vec<LocalMaximum>>> {
+        self.check(theta)?;
         let effort = Effort {
             curvature: false,
             ..self.effort(request)

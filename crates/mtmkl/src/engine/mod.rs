@@ -6,6 +6,7 @@
 mod coarse;
 mod free_set;
 mod images;
+mod indefiniteness;
 mod kept;
 mod local;
 mod task;

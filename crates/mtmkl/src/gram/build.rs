@@ -14,7 +14,7 @@ use super::matrix::round;
 use super::memory::{Memory, Part};
 use super::pairs::{self, Packed};
 use super::{Grams, Matrix, Values};
-use crate::data::Samples;
+use crate::data::{GivenGram, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView};
 use crate::linalg;
@@ -31,6 +31,17 @@ pub enum Definiteness {
     Assume,
     /// Allow indefinite ones: the answer is then a local one, and the gap not certified.
     AllowIndefinite,
+}
+
+impl Definiteness {
+    /// The name in configuration files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Assume => "assume",
+            Self::AllowIndefinite => "allow-indefinite",
+        }
+    }
 }
 
 /// Base values mapped at a time: with as many results they fill the first cache.
@@ -100,23 +111,25 @@ impl Size {
 
     /// Bytes of a matrix in double precision.
     pub(crate) fn square(samples: usize) -> u64 {
-        8 * (samples as u64).pow(2)
+        8_u64.saturating_mul((samples as u64).saturating_pow(2))
     }
 
     /// Bytes that stay.
     pub(crate) fn kept(&self) -> u64 {
         let square = Self::square(self.samples);
         if self.single {
-            self.bases * square + (self.built + self.given) * (square / 2)
+            let rest = (self.built + self.given).saturating_mul(square / 2);
+            self.bases.saturating_mul(square).saturating_add(rest)
         } else {
-            (self.bases + self.built) * square
+            (self.bases + self.built).saturating_mul(square)
         }
     }
 
     /// Bytes that are needed on the way, beside those that stay: bases, and matrices that are rounded once they are computed.
     pub(crate) fn passing(&self) -> u64 {
         if self.single {
-            (self.built - self.direct + self.direct_bases) * Self::square(self.samples)
+            let count = self.built - self.direct + self.direct_bases;
+            count.saturating_mul(Self::square(self.samples))
         } else {
             0
         }
@@ -126,7 +139,8 @@ impl Size {
     pub(crate) fn part(&self, samples: usize) -> u64 {
         let square = Self::square(samples);
         let rest = if self.single { square / 2 } else { square };
-        self.bases * square + (self.built + self.given) * rest
+        let rest = (self.built + self.given).saturating_mul(rest);
+        self.bases.saturating_mul(square).saturating_add(rest)
     }
 }
 
@@ -223,30 +237,39 @@ pub(crate) fn build(
     matrices.sort_unstable_by_key(|(number, _)| *number);
     let matrices: Vec<Matrix> = matrices.into_iter().map(|(_, matrix)| matrix).collect();
     let mut semidefinite = true;
+    let mut indefiniteness = vec![0.0; kernels.len()];
     if definiteness != Definiteness::Assume {
-        let checked: Result<()> = kernels
-            .par_iter()
-            .zip(&matrices)
-            .filter(|(view, _)| !view.kernel.is_positive_definite())
-            .try_for_each(|(view, matrix)| match matrix.values(0, n * n) {
-                Values::Double(values) => check_definite(values, n, index, &view.name),
-                Values::Single(values) => {
-                    let values: Vec<f64> = values.iter().copied().map(f64::from).collect();
-                    check_definite(&values, n, index, &view.name)
+        let checked: Vec<(usize, Result<f64>)> = (0..kernels.len())
+            .into_par_iter()
+            .filter(|&number| !kernels[number].kernel.is_positive_definite())
+            .map(|number| {
+                let name = &kernels[number].name;
+                let checked = match matrices[number].values(0, n * n) {
+                    Values::Double(values) => check_definite(values, n, index, name),
+                    Values::Single(values) => {
+                        let values: Vec<f64> = values.iter().copied().map(f64::from).collect();
+                        check_definite(&values, n, index, name)
+                    }
+                    Values::Made(values) => check_definite(&values, n, index, name),
+                };
+                (number, checked)
+            })
+            .collect();
+        for (number, checked) in checked {
+            match checked {
+                Err(Error::Data {
+                    problem: DataProblem::Indefinite { smallest, .. },
+                    ..
+                }) if definiteness == Definiteness::AllowIndefinite => {
+                    semidefinite = false;
+                    indefiniteness[number] = -smallest;
                 }
-                Values::Made(values) => check_definite(&values, n, index, &view.name),
-            });
-        match checked {
-            Err(Error::Data {
-                problem: DataProblem::Indefinite { .. },
-                ..
-            }) if definiteness == Definiteness::AllowIndefinite => {
-                semidefinite = false;
+                other => indefiniteness[number] = other?,
             }
-            other => other?,
         }
     }
-    Ok((Grams::new(n, matrices), semidefinite))
+    let grams = Grams::new(n, matrices).with_indefiniteness(indefiniteness);
+    Ok((grams, semidefinite))
 }
 
 fn check_domain(
@@ -281,17 +304,44 @@ fn check_domain(
     Ok(())
 }
 
-fn check_definite(matrix: &[f64], n: usize, index: usize, name: &str) -> Result<()> {
+/// A negative eigenvalue is forgiven down to minus this, times n and the largest entry of the diagonal: what rounding does to sums of n
+/// terms, also where a matrix was kept in single precision once.
+const FORGIVEN: f64 = 1e-9;
+/// The same for what rounding in double precision does to any matrix, also to one that is singular by right.
+const ROUNDING: f64 = f64::EPSILON;
+
+/// ε ≥ 0 such that K + ε is positive semi-definite, as far as floating point can tell: 0 where K is, at most twice what it takes where
+/// it is not. More than is forgiven is an error.
+fn check_definite(matrix: &[f64], n: usize, index: usize, name: &str) -> Result<f64> {
     let largest = (0..n).fold(0.0_f64, |a, i| a.max(matrix[i * n + i].abs()));
-    let mut shifted = matrix.to_vec();
-    for i in 0..n {
-        // Rounding of n-term sums is forgiven, a negative eigenvalue beyond it is not.
-        shifted[i * n + i] += 1e-9 * largest * n as f64;
+    if largest == 0.0 && matrix.iter().all(|&value| value == 0.0) {
+        return Ok(0.0);
     }
-    if largest == 0.0 && matrix.iter().all(|&value| value == 0.0)
-        || linalg::Cholesky::new(&shifted, n).is_some()
-    {
-        return Ok(());
+    let is_definite = |shift: f64| {
+        let mut shifted = matrix.to_vec();
+        for i in 0..n {
+            shifted[i * n + i] += shift;
+        }
+        linalg::Cholesky::new(&shifted, n).is_some()
+    };
+    if is_definite(0.0) {
+        return Ok(0.0);
+    }
+    let unit = largest * n as f64;
+    let (mut low, mut high) = (ROUNDING * unit, FORGIVEN * unit);
+    if is_definite(low) {
+        return Ok(low);
+    }
+    if is_definite(high) {
+        while high > 2.0 * low {
+            let middle = (low * high).sqrt();
+            if is_definite(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        return Ok(high);
     }
     let place = Place::Gram {
         samples: index,
@@ -314,8 +364,16 @@ struct Built {
     overflow: Option<(usize, f64)>,
 }
 
-fn is_normalised(kernel: &dyn Kernel, normalise: bool) -> bool {
+/// Whether a kernel is used in its normalised form, in training and in prediction.
+pub(crate) fn is_normalised(kernel: &dyn Kernel, normalise: bool) -> bool {
     normalise || kernel.is_always_normalised()
+}
+
+/// Whether k(x, x) = 1 for all samples of a set. A given Gram matrix with that diagonal is that of a normalised kernel: there is nothing
+/// to do to it, and k(x, x) of new samples is 1 where it is not given. It takes all samples of the set to say so, not only those that
+/// a model keeps.
+pub(crate) fn has_unit_diagonal(gram: &GivenGram, samples: usize) -> bool {
+    (0..samples).all(|i| gram.values[i * samples + i] == 1.0)
 }
 
 /// The matrices that the caller gave: shared as they are where nothing is to be done to them.
@@ -351,8 +409,7 @@ fn given(
             };
             return Err(Error::data(place, DataProblem::MissingGram(known)));
         };
-        let unit = (0..n).all(|i| given.values[i * n + i] == 1.0);
-        if unit || !is_normalised(kernel, normalise) {
+        if has_unit_diagonal(given, n) || !is_normalised(kernel, normalise) {
             let matrix = Matrix::Given(Arc::clone(&given.values));
             built.matrices.push((number, matrix));
             continue;
@@ -624,7 +681,7 @@ impl Map {
 }
 
 /// k(x,x) once normalised, exactly.
-fn own_value(scale: f64) -> f64 {
+pub(crate) fn own_value(scale: f64) -> f64 {
     if scale > 0.0 { 1.0 } else { 0.0 }
 }
 
@@ -677,7 +734,7 @@ fn mirror_rows(rows: &mut [f64], n: usize, first: usize) {
 }
 
 /// 1/√k(x,x), or 0 for a sample of zero norm (or of none, with an indefinite kernel).
-pub(super) fn inverse_norm(own: f64) -> f64 {
+pub(crate) fn inverse_norm(own: f64) -> f64 {
     if !own.is_finite() {
         f64::NAN
     } else if own > 0.0 {
@@ -932,6 +989,83 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A kernel on n samples, given as a matrix, with its smallest eigenvalue moved to −ε.
+    fn with_smallest(n: usize, epsilon: f64) -> (Samples, f64) {
+        let mut random = crate::random::Random::new(n as u64);
+        let factor: Vec<f64> = (0..n * n).map(|_| random.uniform() - 0.5).collect();
+        let mut values = vec![0.0; n * n];
+        linalg::add_gram(&factor, n, &mut values);
+        let (smallest, _) = linalg::extreme_eigenvalues(&values, n).unwrap();
+        for i in 0..n {
+            values[i * n + i] -= smallest + epsilon;
+        }
+        let largest = (0..n).fold(0.0_f64, |a, i| a.max(values[i * n + i]));
+        let gram = GivenGram {
+            name: "K".into(),
+            values: values.into(),
+        };
+        (Samples::from_grams(n, vec![gram]).unwrap(), largest)
+    }
+
+    #[test]
+    fn what_is_forgiven_is_known() {
+        let kernels = parse_kernels("precomputed:name=K").unwrap();
+        let built = |samples: &Samples, definiteness| {
+            let kept = Storage::Kept;
+            build(samples, 0, &kernels, false, definiteness, kept, false)
+        };
+        for n in [6, 40] {
+            let (_, largest) = with_smallest(n, 0.0);
+            let forgiven = 1e-9 * largest * n as f64;
+            for share in [1e-5, 1e-3, 0.1, 0.9] {
+                let epsilon = share * forgiven;
+                let (samples, _) = with_smallest(n, epsilon);
+                let (grams, semidefinite) = built(&samples, Definiteness::Check).unwrap();
+                let known = grams.indefiniteness(0);
+                assert!(semidefinite);
+                assert!(known >= epsilon * (1.0 - 1e-3), "{known} for {epsilon}");
+                assert!(known <= epsilon * 2.1, "{known} for {epsilon}");
+                // A part has no smaller eigenvalue, and goes by the same number.
+                assert_eq!(grams.part(&[0], Some(&[0, 2, 3])).indefiniteness(0), known);
+                assert_eq!(grams.into_single().indefiniteness(0), known);
+                let (assumed, _) = built(&samples, Definiteness::Assume).unwrap();
+                assert_eq!(assumed.indefiniteness(0), 0.0);
+            }
+            // Definite: nothing to forgive. More than is forgiven: refused, or allowed and known exactly.
+            let (samples, _) = with_smallest(n, -0.01);
+            let (grams, _) = built(&samples, Definiteness::Check).unwrap();
+            assert_eq!(grams.indefiniteness(0), 0.0);
+            let (samples, _) = with_smallest(n, 1.5 * forgiven);
+            assert!(built(&samples, Definiteness::Check).is_err());
+            let (grams, semidefinite) = built(&samples, Definiteness::AllowIndefinite).unwrap();
+            assert!(!semidefinite);
+            assert!((grams.indefiniteness(0) / (1.5 * forgiven) - 1.0).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn a_singular_matrix_is_forgiven_no_more_than_rounding() {
+        // Rank two on thirty samples.
+        let n = 30;
+        let points: Vec<f64> = (0..2 * n).map(|i| ((7 * i) % 11) as f64).collect();
+        let samples = Samples::new(points, n, 2).unwrap();
+        let linear = parse_kernels("linear").unwrap();
+        let (assume, kept) = (Definiteness::Assume, Storage::Kept);
+        let (grams, _) = build(&samples, 0, &linear, false, assume, kept, false).unwrap();
+        assert_eq!(grams.indefiniteness(0), 0.0);
+        let values: Vec<f64> = (0..n * n).map(|at| grams.matrices[0].value(at)).collect();
+        let largest = grams.diagonal(0).iter().fold(0.0_f64, |a, &b| a.max(b));
+        let gram = GivenGram {
+            name: "K".into(),
+            values: values.into(),
+        };
+        let samples = Samples::from_grams(n, vec![gram]).unwrap();
+        let kernels = parse_kernels("precomputed:name=K").unwrap();
+        let check = Definiteness::Check;
+        let (grams, _) = build(&samples, 0, &kernels, false, check, kept, false).unwrap();
+        assert!(grams.indefiniteness(0) <= 1e-13 * largest * n as f64);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{inverse_norm, map_base};
+use super::build::{inverse_norm, is_normalised, map_base, own_value};
 use super::pairs::{Others, Packed};
 use crate::data::Rows;
 use crate::error::Result;
@@ -68,7 +68,7 @@ impl<'a> CrossKernels<'a> {
             let support = Packed::new(support, columns.as_deref());
             let member = |number: usize| {
                 let kernel = views[number].kernel.as_ref();
-                let scales = (normalise || kernel.is_always_normalised()).then(|| {
+                let scales = is_normalised(kernel, normalise).then(|| {
                     let own = own_values(kernel, &support);
                     own.iter().map(|&own| inverse_norm(own)).collect()
                 });
@@ -117,7 +117,7 @@ impl Group<'_> {
                 .then(|| own.iter().map(|&own| inverse_norm(own)).collect());
             if let Some(scales) = &scales {
                 for (own, scale) in own.iter_mut().zip(scales) {
-                    *own = if *scale > 0.0 { 1.0 } else { 0.0 };
+                    *own = own_value(*scale);
                 }
             }
             for first in (0..x.count()).step_by(rows) {

@@ -9,12 +9,12 @@ mod memory;
 mod pairs;
 mod rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
 pub use build::{Definiteness, Storage};
-pub(crate) use build::{Size, build};
+pub(crate) use build::{Size, build, has_unit_diagonal, inverse_norm, is_normalised, own_value};
 pub(crate) use cross::{CrossKernels, CrossPiece};
 pub(crate) use images::{ByChange, Image, OnSupport};
 use matrix::{Matrix, Values};
@@ -28,6 +28,8 @@ pub(crate) struct Grams {
     samples: usize,
     matrices: Vec<Matrix>,
     diagonals: Vec<Vec<f64>>,
+    /// See [`Grams::indefiniteness`].
+    indefiniteness: Vec<f64>,
 }
 
 impl Grams {
@@ -42,8 +44,17 @@ impl Grams {
             .collect();
         Self {
             samples,
+            indefiniteness: vec![0.0; matrices.len()],
             matrices,
             diagonals,
+        }
+    }
+
+    /// The same with what is known about their definiteness, one number for each kernel.
+    fn with_indefiniteness(self, indefiniteness: Vec<f64>) -> Self {
+        Self {
+            indefiniteness,
+            ..self
         }
     }
 
@@ -84,7 +95,13 @@ impl Grams {
                 None => self.matrices[kernel].clone(),
             })
             .collect();
+        // No eigenvalue of a part is below the smallest of the whole.
+        let indefiniteness = kernels
+            .iter()
+            .map(|&kernel| self.indefiniteness[kernel])
+            .collect();
         Self::new(chosen.map_or(self.samples, <[usize]>::len), matrices)
+            .with_indefiniteness(indefiniteness)
     }
 
     /// The same, rounded to single precision.
@@ -94,7 +111,21 @@ impl Grams {
             .into_par_iter()
             .map(Matrix::into_single)
             .collect();
-        Self::new(self.samples, matrices)
+        Self::new(self.samples, matrices).with_indefiniteness(self.indefiniteness)
+    }
+
+    /// Bytes that these matrices take, or what they are made from; those of the caller's are not counted.
+    pub(crate) fn bytes(&self) -> u64 {
+        let built = |matrix: &&Matrix| !matches!(matrix, Matrix::Given(_));
+        bytes(self.matrices.iter().filter(built), self.samples)
+    }
+
+    /// Bytes that [`Grams::part`] would copy for these kernels and so many samples.
+    pub(crate) fn bytes_of_part(&self, kernels: &[usize], samples: usize) -> u64 {
+        bytes(
+            kernels.iter().map(|&kernel| &self.matrices[kernel]),
+            samples,
+        )
     }
 
     fn row(&self, kernel: usize, i: usize) -> Values<'_> {
@@ -112,6 +143,28 @@ impl Grams {
     pub(crate) fn diagonal(&self, kernel: usize) -> &[f64] {
         &self.diagonals[kernel]
     }
+
+    /// ε_m ≥ 0 such that K_m + ε_m is positive semi-definite: 0 for a kernel that is, or is taken to be; what was forgiven, or allowed,
+    /// where K_m was checked. Before it was rounded to single precision, where it is.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the engine is to widen its gaps by it")
+    )]
+    pub(crate) fn indefiniteness(&self, kernel: usize) -> f64 {
+        self.indefiniteness[kernel]
+    }
+}
+
+/// Bytes of such matrices on so many samples; kernels that are made from one base share it.
+fn bytes<'a>(matrices: impl Iterator<Item = &'a Matrix>, samples: usize) -> u64 {
+    let mut bases = BTreeSet::new();
+    matrices
+        .map(|matrix| match matrix {
+            Matrix::Mapped(mapped) if !bases.insert(mapped.base_address()) => 0,
+            Matrix::Single(_) => Size::square(samples) / 2,
+            _ => Size::square(samples),
+        })
+        .sum()
 }
 
 /// The Gram matrices as one task sees them: all samples, or some of them in its own order.

@@ -47,6 +47,10 @@ impl Kernel for ChiSquare {
         Base::Own
     }
 
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
     fn value(&self, x: &[f64], z: &[f64]) -> f64 {
         let distance: f64 = x
             .iter()

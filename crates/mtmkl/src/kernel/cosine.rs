@@ -23,6 +23,10 @@ impl Kernel for Cosine {
         Base::Product
     }
 
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
     fn is_always_normalised(&self) -> bool {
         true
     }

@@ -77,6 +77,10 @@ impl Kernel for Gaussian {
         Base::SquaredDistance
     }
 
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
     fn map(&self, values: &mut [f64]) {
         map_exp(values, |distance| (-self.gamma * distance, 1.0));
     }

@@ -23,6 +23,10 @@ impl Kernel for Intersection {
         Base::Own
     }
 
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
     fn value(&self, x: &[f64], z: &[f64]) -> f64 {
         x.iter().zip(z).map(|(a, b)| a.min(*b)).sum()
     }

@@ -47,6 +47,10 @@ impl Kernel for Laplacian {
         Base::Manhattan
     }
 
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
     fn map(&self, values: &mut [f64]) {
         map_exp(values, |distance| (-self.gamma * distance, 1.0));
     }

@@ -23,6 +23,10 @@ impl Kernel for Linear {
         Base::Product
     }
 
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> Option<String> {
         Some("linear".into())
     }

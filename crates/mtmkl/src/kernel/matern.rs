@@ -94,6 +94,10 @@ impl Kernel for Matern32 {
         Base::SquaredDistance
     }
 
+    fn is_positive_definite(&self) -> bool {
+        true
+    }
+
     fn map(&self, values: &mut [f64]) {
         map_exp(values, |squared_distance| {
             let s = scaled(squared_distance, SQRT_3, self.length);
@@ -109,6 +113,10 @@ impl Kernel for Matern32 {
 impl Kernel for Matern52 {
     fn base(&self) -> Base {
         Base::SquaredDistance
+    }
+
+    fn is_positive_definite(&self) -> bool {
+        true
     }
 
     fn map(&self, values: &mut [f64]) {

@@ -51,7 +51,7 @@ pub enum Base {
     Given,
 }
 
-/// k(x, z), a similarity of two samples; symmetric, and positive semi-definite unless it says otherwise.
+/// k(x, z), a similarity of two samples; symmetric, and checked to be positive semi-definite unless it declares that it is.
 pub trait Kernel: Debug + Send + Sync {
     /// What [`Kernel::map`] is a function of.
     fn base(&self) -> Base;
@@ -70,9 +70,10 @@ pub trait Kernel: Debug + Send + Sync {
         0.0
     }
 
-    /// Whether every Gram matrix of this kernel is positive semi-definite. Where `false`, each Gram is checked.
+    /// Whether every Gram matrix of this kernel is known to be positive semi-definite. Where it is not, each Gram is checked: a
+    /// certificate that rests on a kernel nobody has vouched for is none.
     fn is_positive_definite(&self) -> bool {
-        true
+        false
     }
 
     /// Whether 0 ≤ k ≤ k(x, x) = 1 for any finite base, so that no Gram matrix has to be searched for values beyond the range of numbers.
@@ -235,6 +236,26 @@ impl KernelView {
             columns: Columns::All,
             kernel: Arc::new(kernel),
         }
+    }
+
+    /// Whether both compute the same of samples with these columns, under whatever names: the same kernel with the same parameters on the
+    /// same columns. A user's own kernel is the same as itself only.
+    pub(crate) fn is_same_on(&self, other: &Self, names: &[String]) -> Result<bool> {
+        let same = match (self.kernel.spec(), other.kernel.spec()) {
+            (Some(own), Some(known)) => own == known,
+            (None, None) => {
+                std::ptr::addr_eq(Arc::as_ptr(&self.kernel), Arc::as_ptr(&other.kernel))
+            }
+            _ => false,
+        };
+        if !same || self.kernel.base() == Base::Given {
+            return Ok(same);
+        }
+        let columns = |view: &Self| {
+            let chosen = view.columns.resolve(names)?;
+            Ok::<_, Error>(chosen.unwrap_or_else(|| (0..names.len()).collect()))
+        };
+        Ok(columns(self)? == columns(other)?)
     }
 
     /// The same kernel on some columns only.

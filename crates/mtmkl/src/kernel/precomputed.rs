@@ -59,10 +59,6 @@ impl Kernel for Precomputed {
         Base::Given
     }
 
-    fn is_positive_definite(&self) -> bool {
-        false
-    }
-
     fn given(&self) -> Option<&str> {
         Some(&self.name)
     }

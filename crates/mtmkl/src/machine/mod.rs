@@ -148,12 +148,11 @@ fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> 
         }
     }
     // A sample of weight 0 does not count as a member of its class.
-    let weight = |row: usize| task.weights.as_ref().map_or(1.0, |weights| weights[row]);
     let has = |wanted: f64| {
         labels
             .iter()
             .enumerate()
-            .any(|(row, &label)| label == wanted && weight(row) > 0.0)
+            .any(|(row, &label)| label == wanted && weight(task, row) > 0.0)
     };
     if !(has(1.0) && has(-1.0)) {
         let label = if has(1.0) { 1.0 } else { -1.0 };
@@ -206,9 +205,11 @@ fn numbers(task: &Task) -> &[f64] {
     }
 }
 
-/// The weight of each sample, 1 where none are given.
+/// The weight of each sample, 1 where none are given; a sample without one does not count.
 fn weight(task: &Task, row: usize) -> f64 {
-    task.weights.as_ref().map_or(1.0, |weights| weights[row])
+    task.weights
+        .as_ref()
+        .map_or(1.0, |weights| weights.get(row).copied().unwrap_or_default())
 }
 
 /// The sum of the weights: n where none are given.

@@ -2,7 +2,7 @@
 //! for bit. One metadata key, because several would be written in no particular order.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
@@ -72,6 +72,9 @@ struct SetHeader {
     columns: Vec<String>,
     samples: usize,
     given: Vec<String>,
+    /// Since version 2.
+    #[serde(default)]
+    unit: Option<BTreeSet<String>>,
 }
 
 /// A tensor to be written.
@@ -175,6 +178,7 @@ impl Model {
                     columns: set.columns.clone(),
                     samples: set.samples,
                     given: set.given_diagonals.keys().cloned().collect(),
+                    unit: Some(set.unit_diagonals.clone()),
                 })
                 .collect(),
             notes: self.notes.clone(),
@@ -486,7 +490,7 @@ impl Reader<'_> {
             &format!("set.{number}.rows"),
             Some(rows.unwrap_or(usize::MAX)),
         )?;
-        let given_diagonals = header
+        let given_diagonals: BTreeMap<String, Vec<f64>> = header
             .given
             .into_iter()
             .enumerate()
@@ -498,12 +502,21 @@ impl Reader<'_> {
                 Ok((name, diagonal))
             })
             .collect::<Result<_>>()?;
+        // Version 1 does not say; its support rows are all there is to go by.
+        let unit_diagonals = header.unit.unwrap_or_else(|| {
+            let is_unit = |diagonal: &[f64]| diagonal.iter().all(|&value| value == 1.0);
+            let unit = given_diagonals
+                .iter()
+                .filter(|(_, diagonal)| is_unit(diagonal));
+            unit.map(|(name, _)| name.clone()).collect()
+        });
         Ok(SupportSet {
             columns: header.columns,
             rows,
             positions,
             samples: header.samples,
             given_diagonals,
+            unit_diagonals,
         })
     }
 

@@ -5,7 +5,7 @@ mod predict;
 mod read;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ pub use write::{check_writable, write_whole};
 
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
+use crate::gram;
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
@@ -101,6 +102,9 @@ pub struct SupportSet {
     pub samples: usize,
     /// For each precomputed kernel by name: k(x, x) of the support rows, before normalisation.
     pub given_diagonals: BTreeMap<String, Vec<f64>>,
+    /// Those precomputed kernels whose k(x, x) is 1 for all samples of that set, not only for the support rows: there it is taken to be
+    /// 1 for new samples too.
+    pub unit_diagonals: BTreeSet<String>,
 }
 
 /// A fitted model.
@@ -153,9 +157,16 @@ impl Model {
                 number[old] = new;
             }
             numbers.push(number);
-            let given = spec.kernels.iter().filter_map(|view| view.kernel.given());
+            let given = spec
+                .kernels
+                .iter()
+                .filter_map(|view| view.kernel.given())
+                .filter_map(|name| set.grams().iter().find(|gram| gram.name == name));
+            let unit = given
+                .clone()
+                .filter(|gram| gram::has_unit_diagonal(gram, set.count()));
+            let unit_diagonals = unit.map(|gram| gram.name.clone()).collect();
             let given_diagonals = given
-                .filter_map(|name| set.grams().iter().find(|gram| gram.name == name))
                 .map(|gram| {
                     let diagonal = positions
                         .iter()
@@ -173,6 +184,7 @@ impl Model {
                 positions,
                 samples: set.count(),
                 given_diagonals,
+                unit_diagonals,
             });
         }
         let task_models = tasks

@@ -5,9 +5,9 @@ use rayon::prelude::*;
 use super::{Model, SupportSet, TaskModel};
 use crate::data::Rows;
 use crate::error::{DataProblem, Error, Place, Result};
-use crate::gram::{CrossKernels, CrossPiece};
+use crate::gram::{self, CrossKernels, CrossPiece};
 use crate::grid::Grid;
-use crate::kernel::Base;
+use crate::kernel::{Base, KernelView};
 use crate::run::pool;
 
 /// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
@@ -120,11 +120,11 @@ impl Model {
         let Some(common) = &self.common else {
             return Err(self.unknown("a task never seen"));
         };
-        let input = input.into();
         let weights = vec![common.row(0); self.tasks.len()];
-        let mut mean = vec![0.0; input.count];
-        for decisions in self.decide_all(&weights, input)? {
-            crate::linalg::axpy(1.0 / self.tasks.len() as f64, &decisions, &mut mean);
+        let decisions = self.decide_all(&weights, input.into())?;
+        let mut mean = vec![0.0; decisions.first().map_or(0, Vec::len)];
+        for decisions in &decisions {
+            crate::linalg::axpy(1.0 / self.tasks.len() as f64, decisions, &mut mean);
         }
         Ok(mean)
     }
@@ -189,7 +189,7 @@ impl Model {
             let until = (from + BATCH).min(input.count);
             let mut sums = Sums::new(tasks.len(), until - from);
             if let Some(rows) = input.rows {
-                cross.pieces(rows.slice(from, until), |piece| {
+                cross.pieces(rows.slice(from, until)?, |piece| {
                     sums.add(piece, tasks, &coefficients);
                 });
             }
@@ -279,7 +279,19 @@ impl Model {
                     ));
                 }
             }
-            None => {}
+            // Without rows, so many samples are there as kernel values are given for.
+            None => {
+                let is_given = |view: &&KernelView| {
+                    let name = view.kernel.given();
+                    input.grams.iter().any(|gram| Some(gram.name) == name)
+                };
+                // Kernels of no weight may be left out, but not all.
+                let mut known = self.kernels.iter().filter(is_given).peekable();
+                let missing = self.kernels.first().filter(|_| known.peek().is_none());
+                for view in known.chain(missing) {
+                    given(view, set, input)?;
+                }
+            }
         }
         for view in &self.kernels {
             let (Some(kernel), Some(rows)) = (view.kernel.needs_non_negative(), input.rows) else {
@@ -292,7 +304,7 @@ impl Model {
                         let place = Place::Cell {
                             samples: 0,
                             row,
-                            column: set.columns[column].clone(),
+                            column: set.columns.get(column).cloned().unwrap_or_default(),
                         };
                         return Err(Error::data(place, DataProblem::Negative { value, kernel }));
                     }
@@ -312,65 +324,34 @@ impl Model {
         from: usize,
         until: usize,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let name = self.kernels[kernel].kernel.given().unwrap_or_default();
+        let given = given(&self.kernels[kernel], set, input)?;
+        let kernel = self.kernels[kernel].kernel.as_ref();
+        let name = given.name;
         let place = || Place::Gram {
             samples: 0,
             name: name.to_string(),
         };
-        let Some(gram) = input.grams.iter().find(|gram| gram.name == name) else {
-            let known: Vec<&str> = input.grams.iter().map(|gram| gram.name).collect();
-            let known = if known.is_empty() {
-                "none".to_string()
-            } else {
-                known.join(", ")
-            };
-            return Err(Error::data(place(), DataProblem::MissingGram(known)));
-        };
-        let expected = input.count.saturating_mul(set.samples);
-        if gram.values.len() != expected {
-            let what = "values of the cross-Gram matrix (n_new × n_train)";
-            return Err(Error::data(
-                place(),
-                DataProblem::Length {
-                    what,
-                    found: gram.values.len(),
-                    expected,
-                },
-            ));
-        }
-        if let Some(own) = gram.own.filter(|own| own.len() != input.count) {
-            let problem = DataProblem::Length {
-                what: "values of k(x, x)",
-                found: own.len(),
-                expected: input.count,
-            };
-            return Err(Error::data(place(), problem));
-        }
-        if let Some(value) = gram
-            .own
-            .and_then(|own| own.iter().find(|value| !value.is_finite()))
-        {
-            return Err(Error::data(place(), DataProblem::NotFinite(*value)));
-        }
         let trained = set.given_diagonals.get(name).map_or(&[][..], Vec::as_slice);
-        let unit = trained.iter().all(|&value| value == 1.0);
-        let own = match gram.own {
+        let is_normalised = gram::is_normalised(kernel, self.normalize);
+        let own = match given.own {
             Some(own) => own[from..until].to_vec(),
-            None if unit => vec![1.0; until - from],
-            None if self.normalize || self.machine.build().uses_own_kernel() => {
+            None if set.unit_diagonals.contains(name) => vec![1.0; until - from],
+            None if is_normalised || self.machine.build().uses_own_kernel() => {
                 return Err(Error::data(place(), DataProblem::OwnMissing));
             }
             None => vec![0.0; until - from],
         };
-        let scale = |value: f64| match self.normalize {
-            false => 1.0,
-            true if value > 0.0 => value.sqrt().recip(),
-            true => 0.0,
+        let scale = |value: f64| {
+            if is_normalised {
+                gram::inverse_norm(value)
+            } else {
+                1.0
+            }
         };
         let mut block = Vec::with_capacity((until - from) * kept.len());
         for row in from..until {
             for &i in kept {
-                let value = gram.values[row * set.samples + set.positions[i]];
+                let value = given.values[row * set.samples + set.positions[i]];
                 if !value.is_finite() {
                     return Err(Error::data(place(), DataProblem::NotFinite(value)));
                 }
@@ -379,14 +360,61 @@ impl Model {
         }
         let diagonal = own
             .iter()
-            .map(|&value| match self.normalize {
-                true if value > 0.0 => 1.0,
-                true => 0.0,
-                false => value,
+            .map(|&value| {
+                if is_normalised {
+                    gram::own_value(scale(value))
+                } else {
+                    value
+                }
             })
             .collect();
         Ok((block, diagonal))
     }
+}
+
+/// What was given of a precomputed kernel, with as many values as there are samples.
+fn given<'a>(view: &KernelView, set: &SupportSet, input: &Input<'a>) -> Result<&'a CrossGram<'a>> {
+    let name = view.kernel.given().unwrap_or_default();
+    let place = || Place::Gram {
+        samples: 0,
+        name: name.to_string(),
+    };
+    let Some(given) = input.grams.iter().find(|gram| gram.name == name) else {
+        let known: Vec<&str> = input.grams.iter().map(|gram| gram.name).collect();
+        let known = if known.is_empty() {
+            "none".to_string()
+        } else {
+            known.join(", ")
+        };
+        return Err(Error::data(place(), DataProblem::MissingGram(known)));
+    };
+    let expected = input.count.saturating_mul(set.samples);
+    if given.values.len() != expected {
+        let what = "values of the cross-Gram matrix (n_new × n_train)";
+        return Err(Error::data(
+            place(),
+            DataProblem::Length {
+                what,
+                found: given.values.len(),
+                expected,
+            },
+        ));
+    }
+    if let Some(own) = given.own.filter(|own| own.len() != input.count) {
+        let problem = DataProblem::Length {
+            what: "values of k(x, x)",
+            found: own.len(),
+            expected: input.count,
+        };
+        return Err(Error::data(place(), problem));
+    }
+    if let Some(value) = given
+        .own
+        .and_then(|own| own.iter().find(|value| !value.is_finite()))
+    {
+        return Err(Error::data(place(), DataProblem::NotFinite(*value)));
+    }
+    Ok(given)
 }
 
 /// Σ_m θ_m Σ_i β_i k_m(x_i, x) and Σ_m θ_m k_m(x, x) for tasks × rows of a batch.

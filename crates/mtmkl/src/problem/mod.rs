@@ -1,5 +1,6 @@
 //! A checked problem: samples, tasks, kernels, a machine and a sharing that go together; and its solution.
 
+mod certify;
 mod prepared;
 mod start;
 
@@ -32,6 +33,15 @@ pub enum Precision {
     /// and the certificate holds for the kernels as rounded: each value is off by at most 6e-8 of itself, J by at most
     /// 3e-8 κ (Σ_i |β_i| √K_ii)², in practice by far less.
     Single,
+}
+
+impl Precision {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Double => "double",
+            Self::Single => "single",
+        }
+    }
 }
 
 /// The free choices: kernels, machine, sharing; and how to solve.
@@ -74,7 +84,12 @@ impl ProblemSpec {
 
 /// Numbers that are kept per kernel and sample of a task at most: K_mβ, and the curvature's factor at two θ, as it is made and as the
 /// outer solver scales it.
-const BESIDE: usize = 5;
+const BESIDE: u64 = 5;
+
+/// The sum; what cannot be counted is more than any limit.
+fn total(bytes: impl IntoIterator<Item = u64>) -> u64 {
+    bytes.into_iter().fold(0, u64::saturating_add)
+}
 
 /// Samples and tasks with a specification that fits them. Only a checked problem can be fitted.
 #[derive(Debug)]
@@ -207,25 +222,18 @@ impl Problem {
             .collect();
         let counts = || self.sets.iter().map(Samples::count);
         let kernels = self.spec.kernels.len();
-        let kept: u64 = sizes.iter().map(gram::Size::kept).sum();
+        let kept = total(sizes.iter().map(gram::Size::kept));
         let passing = sizes.iter().map(gram::Size::passing).max().unwrap_or(0);
-        let copied: u64 = sizes
-            .iter()
-            .zip(counts())
-            .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n)))
-            .sum();
-        let combined = counts().map(gram::Size::square).max().unwrap_or(0) * threads as u64;
-        let beside = match storage {
-            Storage::Kept => 0,
-            Storage::OnDemand => {
-                let rows = self
-                    .tasks
-                    .iter()
-                    .map(|task| task.count(self.sets[task.samples].count()));
-                8 * kernels as u64 * (counts().sum::<usize>() + BESIDE * rows.sum::<usize>()) as u64
-            }
-        };
-        kept + passing.max(copied) + combined + beside
+        let copied = total(
+            sizes
+                .iter()
+                .zip(counts())
+                .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n))),
+        );
+        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = combined.saturating_mul(threads as u64);
+        let beside = self.memory_beside(storage);
+        total([kept, passing.max(copied), combined, beside])
     }
 
     /// Computes the Gram matrices, or where these would need more memory than the run allows, what they are made from on demand.
@@ -277,6 +285,7 @@ impl Problem {
             gathered: vec![false; self.sets.len()],
             concave,
             storage,
+            memory_limit: run.memory_limit,
             pool: Arc::new(pool),
             seconds: started.elapsed().as_secs_f64(),
         })
@@ -286,35 +295,18 @@ impl Problem {
     /// those at the positions `kernels`, in this order. No kernel is computed. Where all tasks of a sample set use the same rows,
     /// their part of the matrices is copied, so that it lies together.
     ///
+    /// Where such a copy would need more memory than the run allows, rows are read where they lie.
+    ///
     /// # Errors
-    /// When the sample sets are not the same, or the kernels are not as many as this problem's.
+    /// When the sample sets are not the same, a kernel is another one than that at its position, what is done to the kernels differs
+    /// (normalised, precision, definiteness), or the run allows less memory than is needed without a copy.
     pub fn prepare_from(
         &self,
         other: &Prepared<'_>,
         kernels: &[usize],
         run: &Run<'_>,
     ) -> Result<Prepared<'_>> {
-        let known = other.kernels.len();
-        let same = self.sets.len() == other.problem.sets.len()
-            && self
-                .sets
-                .iter()
-                .zip(&other.problem.sets)
-                .all(|(a, b)| a.is(b));
-        if !same || self.spec.normalize != other.problem.spec.normalize {
-            return Err(Error::param(
-                "prepared",
-                "on other samples",
-                "a problem on the same sample sets, normalised alike",
-            ));
-        }
-        if kernels.len() != self.spec.kernels.len() || kernels.iter().any(|&m| m >= known) {
-            return Err(Error::param(
-                "kernels",
-                format!("{kernels:?}"),
-                format!("{} positions below {known}", self.spec.kernels.len()),
-            ));
-        }
+        self.check_prepared(other, kernels)?;
         // From all samples, whatever part of them the other problem uses.
         let kernels: Vec<usize> = kernels
             .iter()
@@ -329,6 +321,20 @@ impl Problem {
                     .then_some(rows)
             })
             .collect();
+        let threads = pool.current_num_threads();
+        let needed =
+            |views: &[Option<&[usize]>]| self.memory_needed_from(other, &kernels, views, threads);
+        let views = if needed(&views) <= run.memory_limit {
+            views
+        } else {
+            vec![None; self.sets.len()]
+        };
+        if needed(&views) > run.memory_limit {
+            return Err(Error::Memory {
+                needed: needed(&views),
+                limit: run.memory_limit,
+            });
+        }
         let all = other
             .whole
             .iter()
@@ -351,9 +357,118 @@ impl Problem {
             gathered: views.iter().map(Option::is_some).collect(),
             concave: other.concave,
             storage: other.storage,
+            memory_limit: run.memory_limit,
             pool: Arc::new(pool),
             seconds: 0.0,
         })
+    }
+
+    /// Whether the Gram matrices of another problem, of its kernels those at these positions, are this problem's.
+    fn check_prepared(&self, other: &Prepared<'_>, kernels: &[usize]) -> Result<()> {
+        let (own, known) = (&self.spec, &other.problem.spec);
+        let refused =
+            |value: String, expected: String| Err(Error::param("prepared", value, expected));
+        let sets = self.sets.iter().zip(&other.problem.sets);
+        if self.sets.len() != other.problem.sets.len() || !sets.clone().all(|(a, b)| a.is(b)) {
+            return refused(
+                "on other samples".to_string(),
+                "a problem on the same sample sets".to_string(),
+            );
+        }
+        if own.normalize != known.normalize {
+            let form = |normalize| {
+                if normalize {
+                    "with normalised kernels"
+                } else {
+                    "with kernels that are not normalised"
+                }
+            };
+            return refused(
+                form(known.normalize).to_string(),
+                format!("one {}, as in this problem", form(own.normalize)),
+            );
+        }
+        if own.precision != known.precision {
+            return refused(
+                format!("in {} precision", known.precision.name()),
+                format!("{} precision, as in this problem", own.precision.name()),
+            );
+        }
+        if own.definiteness != known.definiteness {
+            return refused(
+                format!("with definiteness `{}`", known.definiteness.name()),
+                format!("`{}`, as in this problem", own.definiteness.name()),
+            );
+        }
+        if kernels.len() != own.kernels.len() || kernels.iter().any(|&m| m >= known.kernels.len()) {
+            return Err(Error::param(
+                "kernels",
+                format!("{kernels:?}"),
+                format!(
+                    "{} positions below {}",
+                    own.kernels.len(),
+                    known.kernels.len()
+                ),
+            ));
+        }
+        for (view, &position) in own.kernels.iter().zip(kernels) {
+            let there = &known.kernels[position];
+            for set in &self.sets {
+                if !view.is_same_on(there, set.columns())? {
+                    return Err(Error::param(
+                        "kernels",
+                        format!("{position}, the position of `{}`", there.name),
+                        format!(
+                            "the position of `{}`, with the same parameters and columns",
+                            view.name
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Problem::memory_needed`], on the Gram matrices of another problem, of its kernels those at these positions; with parts of them
+    /// copied on these rows of the sample sets.
+    fn memory_needed_from(
+        &self,
+        other: &Prepared<'_>,
+        kernels: &[usize],
+        views: &[Option<&[usize]>],
+        threads: usize,
+    ) -> u64 {
+        let sets = other.whole.iter().zip(views);
+        let counts = || {
+            let sets = other.whole.iter().zip(views);
+            sets.map(|(grams, view)| view.map_or(grams.samples(), <[usize]>::len))
+        };
+        let copied = total(sets.zip(counts()).flat_map(|((grams, view), count)| {
+            let coarser = engine::coarser(count, kernels.len());
+            let copies = view.map(|_| count).into_iter().chain(coarser);
+            copies.map(|count| grams.bytes_of_part(kernels, count))
+        }));
+        let kept = total(other.whole.iter().map(Grams::bytes));
+        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = combined.saturating_mul(threads as u64);
+        let beside = self.memory_beside(other.storage);
+        total([kept, copied, combined, beside])
+    }
+
+    /// Bytes of what is kept per kernel and sample, no longer little beside the matrices where these are made on demand.
+    fn memory_beside(&self, storage: Storage) -> u64 {
+        match storage {
+            Storage::Kept => 0,
+            Storage::OnDemand => {
+                let rows = self.tasks.iter().map(|task| {
+                    let count = task.count(self.sets[task.samples].count());
+                    (count as u64).saturating_mul(BESIDE)
+                });
+                let samples = self.sets.iter().map(|set| set.count() as u64);
+                let numbers = total(rows.chain(samples));
+                numbers.saturating_mul(8 * self.spec.kernels.len() as u64)
+            }
+        }
     }
 
     /// Computes the Gram matrices and solves.

@@ -27,6 +27,8 @@ pub struct Prepared<'a> {
     pub(super) gathered: Vec<bool>,
     pub(super) concave: bool,
     pub(super) storage: Storage,
+    /// What it was prepared under: fits of parts of it hold it too.
+    pub(super) memory_limit: u64,
     pub(super) pool: Arc<rayon::ThreadPool>,
     pub(super) seconds: f64,
 }
@@ -45,6 +47,16 @@ impl Prepared<'_> {
     /// The Gram matrices of all samples of a set, and where in them this problem's kernels are.
     pub(crate) fn whole(&self, set: usize) -> (&Grams, &[usize]) {
         (&self.whole[set], &self.kernels)
+    }
+
+    /// How many samples each set has.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = usize> {
+        self.whole.iter().map(Grams::samples)
+    }
+
+    /// Bytes that the run it was prepared in allows for Gram matrices.
+    pub(crate) fn memory_limit(&self) -> u64 {
+        self.memory_limit
     }
 
     /// Runs `work` on a thread of this problem's pool: the fits in it need not change threads.
@@ -119,7 +131,7 @@ impl Prepared<'_> {
     /// allows it. That changes the way, not the answer: certified to the same tolerance.
     ///
     /// # Errors
-    /// When the model is of other tasks, samples or kernels, or as [`Prepared::fit_with`].
+    /// When the model is of another machine, or of other tasks, samples or kernels, or as [`Prepared::fit_with`].
     pub fn fit_from(
         &self,
         last: &Model,
@@ -128,6 +140,14 @@ impl Prepared<'_> {
         run: &mut Run<'_>,
     ) -> Result<Model> {
         let problem = self.problem;
+        let (known, wanted) = (last.machine.build().name(), machine.build().name());
+        if known != wanted {
+            return Err(Error::param(
+                "last",
+                format!("a model of the machine `{known}`"),
+                format!("one of the machine `{wanted}`; without one, use `fit_with`"),
+            ));
+        }
         let tasks = problem.tasks.iter().zip(last.tasks());
         let same = last.shape() == problem.shape()
             && tasks.clone().all(|(task, known)| {

@@ -161,6 +161,19 @@ mod tests {
     use crate::random::Random;
 
     #[test]
+    fn what_rounding_leaves_is_not_free() {
+        // The first variable is at its bound but for rounding: b is between the slopes of those that can grow and can shrink.
+        let qp = Qp {
+            linear: &[3.0, 1.0, 0.5],
+            lower: &[0.0; 3],
+            upper: &[1.0; 3],
+        };
+        let found = offset(&qp, &[1.0 - 4e-16, 1.0, 0.0], &[0.0; 3]);
+        assert_eq!(found, 0.75);
+        assert_eq!(offset(&qp, &[1.0, 0.5, 4e-16], &[0.0; 3]), 1.0);
+    }
+
+    #[test]
     fn the_last_that_is_filled_is_that_of_sorting() {
         let mut random = Random::new(11);
         for n in [1, 2, 3, 10, 101] {

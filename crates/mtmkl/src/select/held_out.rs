@@ -1,5 +1,6 @@
 //! Decision values of rows whose kernel values are in the Gram matrices already.
 
+use crate::error::{DataProblem, Error, Place, Result};
 use crate::gram::TaskGrams;
 use crate::model::Model;
 use crate::problem::Prepared;
@@ -9,10 +10,35 @@ impl Prepared<'_> {
     /// every task on it decides about all of them. No kernel is computed.
     ///
     /// The model must have been fitted on these Gram matrices.
-    pub fn decisions(&self, model: &Model, held: &[Vec<usize>]) -> Vec<Vec<f64>> {
+    ///
+    /// # Errors
+    /// When it was fitted on other ones, as far as can be seen, or a row is not there.
+    pub fn decisions(&self, model: &Model, held: &[Vec<usize>]) -> Result<Vec<Vec<f64>>> {
         let machine = model.machine().build();
         let sets = model.support_sets();
-        model
+        let samples: Vec<usize> = self.samples().collect();
+        let of_model = sets.iter().map(|set| set.samples);
+        if !of_model.eq(samples.iter().copied()) || model.shape().kernels != self.whole(0).1.len() {
+            return Err(Error::param(
+                "model",
+                "of other samples or kernels",
+                "a model that was fitted on these Gram matrices",
+            ));
+        }
+        if held.len() != samples.len() {
+            return Err(Error::data(
+                Place::Problem,
+                DataProblem::Length {
+                    what: "lists of rows, one for each sample set",
+                    found: held.len(),
+                    expected: samples.len(),
+                },
+            ));
+        }
+        for (set, (rows, &samples)) in held.iter().zip(&samples).enumerate() {
+            check_rows(rows, set, samples)?;
+        }
+        let decisions = model
             .tasks()
             .iter()
             .enumerate()
@@ -46,6 +72,18 @@ impl Prepared<'_> {
                     .map(|(value, own)| machine.decision(value + task.offset, *own))
                     .collect()
             })
-            .collect()
+            .collect();
+        Ok(decisions)
+    }
+}
+
+/// Whether these are rows of a sample set with so many.
+pub(super) fn check_rows(rows: &[usize], set: usize, samples: usize) -> Result<()> {
+    match rows.iter().find(|&&row| row >= samples) {
+        Some(&index) => Err(Error::data(
+            Place::Samples(set),
+            DataProblem::RowIndex { index, samples },
+        )),
+        None => Ok(()),
     }
 }

@@ -64,9 +64,12 @@ impl Metric {
         }
     }
 
-    /// The score of decision values for labels ±1: > 0 predicts +1. Not a number where it is not defined (no rows; for AUC and
-    /// balanced accuracy, only one class), or for a metric of numbers.
+    /// The score of decision values for labels ±1: > 0 predicts +1. Not a number where it is not defined (no rows, or not as many decisions
+    /// as labels; for AUC and balanced accuracy, only one class), or for a metric of numbers.
     pub fn of_labels(self, labels: &[f64], decisions: &[f64]) -> f64 {
+        if labels.len() != decisions.len() {
+            return f64::NAN;
+        }
         let truth: Vec<usize> = labels.iter().map(|&y| usize::from(y > 0.0)).collect();
         let predicted: Vec<usize> = decisions.iter().map(|&f| usize::from(f > 0.0)).collect();
         match self {
@@ -79,14 +82,13 @@ impl Metric {
     }
 
     /// The score of predicted classes 0..k. `values[c]` are the decision values for class c, needed for AUC only. A class without
-    /// rows does not count in the means over classes.
+    /// rows does not count in the means over classes. Not a number where there are not as many predictions, or values, as rows.
     pub fn of_classes(self, truth: &[usize], predicted: &[usize], values: &[Vec<f64>]) -> f64 {
-        let classes = truth
-            .iter()
-            .chain(predicted)
-            .max()
-            .map_or(0, |most| most + 1);
-        let present = (0..classes).filter(|class| truth.contains(class));
+        if truth.len() != predicted.len() {
+            return f64::NAN;
+        }
+        let present: std::collections::BTreeSet<usize> = truth.iter().copied().collect();
+        let present = present.into_iter();
         match self {
             Self::Accuracy => accuracy(truth, predicted),
             Self::BalancedAccuracy => mean(present.map(|class| recall(class, truth, predicted))),
@@ -95,15 +97,19 @@ impl Metric {
                 let own: Vec<usize> = truth.iter().map(|&c| usize::from(c == class)).collect();
                 values
                     .get(class)
+                    .filter(|values| values.len() == own.len())
                     .map_or(f64::NAN, |values| auc(&own, values))
             })),
             Self::Rmse | Self::R2 => f64::NAN,
         }
     }
 
-    /// The score of predicted numbers. Not a number where it is not defined (no rows; for R², all values equal), or for a metric
-    /// of classes.
+    /// The score of predicted numbers. Not a number where it is not defined (no rows, or not as many predictions; for R², all values equal),
+    /// or for a metric of classes.
     pub fn of_numbers(self, truth: &[f64], predicted: &[f64]) -> f64 {
+        if truth.len() != predicted.len() {
+            return f64::NAN;
+        }
         let left: f64 = truth
             .iter()
             .zip(predicted)

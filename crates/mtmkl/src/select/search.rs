@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::grid::{Cell, Chain, Grid};
+use super::held_out::check_rows;
 use crate::data::{Samples, Task};
-use crate::error::{Error, Result};
+use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::KernelView;
 use crate::model::Model;
 use crate::problem::{Prepared, Problem, ProblemSpec};
@@ -85,7 +86,7 @@ impl<'a> Search<'a> {
     /// is refused here, before any kernel is computed.
     ///
     /// # Errors
-    /// When a cell does not go with the tasks of a fold.
+    /// When a cell does not go with the tasks of a fold, or a row or kernel is not there.
     pub fn new(
         problem: &'a Problem,
         kernel_sets: &'a [Vec<usize>],
@@ -100,13 +101,35 @@ impl<'a> Search<'a> {
             grid,
             folds,
         };
+        let known = search.spec.kernels.len();
         for cell in grid.cells() {
-            if kernel_sets.get(cell.kernels).is_none_or(Vec::is_empty) {
+            let Some(kernels) = kernel_sets.get(cell.kernels).filter(|set| !set.is_empty()) else {
                 return Err(Error::param(
                     "kernels",
                     "an empty set",
                     "at least one kernel in each set of the grid",
                 ));
+            };
+            if let Some(kernel) = kernels.iter().find(|&&kernel| kernel >= known) {
+                let expected = format!("positions below {known} in each set of the grid");
+                return Err(Error::param("kernels", kernel, expected));
+            }
+        }
+        for fold in folds {
+            for rows in [&fold.learn, &fold.held] {
+                if rows.len() != search.samples.len() {
+                    return Err(Error::data(
+                        Place::Problem,
+                        DataProblem::Length {
+                            what: "lists of rows of a fold, one for each sample set",
+                            found: rows.len(),
+                            expected: search.samples.len(),
+                        },
+                    ));
+                }
+                for (number, (rows, set)) in rows.iter().zip(search.samples).enumerate() {
+                    check_rows(rows, number, set.count())?;
+                }
             }
         }
         let mut machines: Vec<_> = Vec::new();
@@ -173,7 +196,7 @@ impl<'a> Search<'a> {
     /// of.
     ///
     /// # Errors
-    /// As [`Prepared::fit`].
+    /// When the chain is not one of this grid and these folds, `base` is of another problem, or as [`Prepared::fit`].
     pub fn follow(
         &self,
         base: &Prepared<'_>,
@@ -186,11 +209,36 @@ impl<'a> Search<'a> {
         let Some(&first) = chain.cells.first() else {
             return Ok(());
         };
-        let fold = &self.folds[chain.fold];
-        let first = &self.grid.cells()[first];
+        let Some(fold) = self.folds.get(chain.fold) else {
+            let expected = format!("a number below {}", self.folds.len());
+            return Err(Error::param("fold", chain.fold, expected));
+        };
+        let cells = self.grid.cells();
+        if let Some(cell) = chain.cells.iter().find(|&&cell| cell >= cells.len()) {
+            let expected = format!("numbers below {}", cells.len());
+            return Err(Error::param("cells", cell, expected));
+        }
+        let first = &cells[first];
+        let kernels = |cell: &usize| cells[*cell].kernels;
+        if let Some(other) = chain
+            .cells
+            .iter()
+            .map(kernels)
+            .find(|&set| set != first.kernels)
+        {
+            let expected = format!("cells with one kernel set, {}", first.kernels);
+            return Err(Error::param(
+                "cells",
+                format!("kernel set {other}"),
+                expected,
+            ));
+        }
         let problem = self.problem(first, fold)?;
-        let prepared =
-            problem.prepare_from(base, &self.kernel_sets[first.kernels], &limits.run(threads))?;
+        let run = Run {
+            memory_limit: base.memory_limit(),
+            ..limits.run(threads)
+        };
+        let prepared = problem.prepare_from(base, &self.kernel_sets[first.kernels], &run)?;
         prepared.install(|| {
             let mut last = last;
             for &number in &chain.cells {
@@ -210,7 +258,7 @@ impl<'a> Search<'a> {
                 let trial = Trial {
                     cell: number,
                     fold: chain.fold,
-                    decisions: prepared.decisions(&model, &fold.held),
+                    decisions: prepared.decisions(&model, &fold.held)?,
                     model: &model,
                     prepared: &prepared,
                     seconds,

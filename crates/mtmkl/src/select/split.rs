@@ -48,6 +48,7 @@ pub fn k_fold(
     if folds < 2 {
         return Err(Error::param("folds", folds, "at least 2"));
     }
+    check_rows(strata, groups)?;
     let mut random = Random::new(seed);
     let mut fold_of = vec![0; strata.len()];
     if let Some(groups) = groups {
@@ -108,6 +109,7 @@ pub fn by_shares(
             Err(Error::param(name, value, "a number between 0 and 1"))
         }
     };
+    check_rows(strata, groups)?;
     share("train share", train)?;
     share("validation share", validation)?;
     // Shares are typed as decimals: 0.7 and 0.3 sum up to a little more or less than 1.
@@ -204,6 +206,20 @@ pub fn numbered<T: Ord>(names: &[T]) -> Vec<usize> {
         .collect()
 }
 
+/// Whether there are rows, and a group for each.
+fn check_rows(strata: &[usize], groups: Option<&[usize]>) -> Result<()> {
+    if strata.is_empty() {
+        return Err(Error::param("rows", 0, "at least one to split"));
+    }
+    match groups {
+        Some(groups) if groups.len() != strata.len() => {
+            let expected = format!("{}, one for each row", strata.len());
+            Err(Error::param("groups", groups.len(), expected))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The rows of each number, in the order of the numbers.
 fn members(numbers: &[usize]) -> Vec<Vec<usize>> {
     let mut members: std::collections::BTreeMap<usize, Vec<usize>> =
@@ -224,6 +240,8 @@ fn deal_groups(
     // The order of groups of one size is random, the order of sizes is not.
     random.shuffle(&mut members);
     members.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
+    // Any numbers may stand for strata.
+    let strata = numbered(strata);
     let kinds = strata.iter().max().map_or(0, |most| most + 1);
     let mut counts = vec![vec![0_usize; kinds]; folds];
     let mut dealt = Vec::with_capacity(members.len());

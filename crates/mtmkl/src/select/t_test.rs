@@ -24,8 +24,16 @@ impl PairedTest {
     }
 }
 
-/// The two-sided paired t-test of a against b, figures of the same draws. Without at least two pairs nothing is shown: p is 1.
+/// The two-sided paired t-test of a against b, figures of the same draws. Without at least two pairs nothing is shown: p is 1. Figures
+/// that are not as many are no pairs: nothing is a number then.
 pub fn paired_t_test(a: &[f64], b: &[f64]) -> PairedTest {
+    if a.len() != b.len() {
+        return PairedTest {
+            difference: f64::NAN,
+            t: f64::NAN,
+            p: f64::NAN,
+        };
+    }
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     let n = differences.len() as f64;
     let difference = differences.iter().sum::<f64>() / n;

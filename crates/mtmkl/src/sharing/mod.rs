@@ -33,7 +33,7 @@ pub use prior_ball::PriorBall;
 pub use simplex::Simplex;
 pub use spec::{SetSpec, SharingInfo, SharingSpec, TermSpec, registered_sharings};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
 
 /// A convex compact set of weight vectors in R^M, all ≥ 0.
@@ -152,12 +152,16 @@ impl Sharing {
     /// # Errors
     /// When a term's parameters do not fit the shape, or there is no term.
     pub fn new(name: impl Into<String>, terms: Vec<Arc<dyn Term>>, shape: Shape) -> Result<Self> {
-        if terms.is_empty() {
-            return Err(crate::error::Error::param(
-                "sharing",
-                "an empty sum",
-                "at least one term",
+        let Shape { tasks, kernels } = shape;
+        if tasks == 0 || kernels == 0 || tasks.checked_mul(kernels).is_none() {
+            return Err(Error::param(
+                "shape",
+                format!("{tasks} × {kernels}"),
+                "at least one task and one kernel, and no more weights than can be counted",
             ));
+        }
+        if terms.is_empty() {
+            return Err(Error::param("sharing", "an empty sum", "at least one term"));
         }
         for term in &terms {
             term.check(shape)?;
@@ -209,8 +213,29 @@ impl Sharing {
         )
     }
 
-    /// argmax ⟨s, θ⟩ over Ψ in summand variables, and the maximum σ_Ψ(s).
+    fn has_shape_of(&self, grid: &Grid) -> bool {
+        (grid.rows(), grid.kernels()) == (self.shape.tasks, self.shape.kernels)
+    }
+
+    /// Whether these are one grid for each term, of its shape.
+    fn has_parts(&self, parts: &Parts) -> bool {
+        let is_its = |(term, part): (&Arc<dyn Term>, &Grid)| {
+            let rows = if term.is_common() {
+                1
+            } else {
+                self.shape.tasks
+            };
+            (part.rows(), part.kernels()) == (rows, self.shape.kernels)
+        };
+        let mut pairs = self.terms.iter().zip(&parts.0);
+        self.terms.len() == parts.0.len() && pairs.all(is_its)
+    }
+
+    /// argmax ⟨s, θ⟩ over Ψ in summand variables, and the maximum σ_Ψ(s); that of a grid of another shape is not a number.
     pub fn maximise(&self, s: &Grid) -> (Parts, f64) {
+        if !self.has_shape_of(s) {
+            return (self.start(), f64::NAN);
+        }
         let summed = s.sum_rows();
         let mut support = 0.0;
         let parts = self
@@ -225,8 +250,11 @@ impl Sharing {
         (Parts(parts), support)
     }
 
-    /// θᵗ = Σ common parts + Σ specific parts of task t.
+    /// θᵗ = Σ common parts + Σ specific parts of task t; not numbers, where these are not parts of Ψ.
     pub fn theta(&self, parts: &Parts) -> Grid {
+        if !self.has_parts(parts) {
+            return Grid::filled(self.shape.tasks, self.shape.kernels, f64::NAN);
+        }
         let mut theta = Grid::zeros(self.shape.tasks, self.shape.kernels);
         for part in &parts.0 {
             for task in 0..self.shape.tasks {
@@ -265,8 +293,11 @@ impl Sharing {
         Some(sum)
     }
 
-    /// By how much the parts break their constraints.
+    /// By how much the parts break their constraints; without end, where they are not parts of Ψ.
     pub fn violation(&self, parts: &Parts) -> f64 {
+        if !self.has_parts(parts) {
+            return f64::INFINITY;
+        }
         self.terms
             .iter()
             .zip(&parts.0)

@@ -1,0 +1,350 @@
+//! The inner gap where kernels are positive semi-definite but for a known ε_m: K_m + ε_m ⪰ 0.
+//!
+//! Rounding leaves a matrix that was given with a smallest eigenvalue a little below zero. ḡ is then not concave by as little, and a tangent
+//! no longer lies above it: with ε = Σ_m θ_m ε_m and δ = β' − β,
+//!
+//! ḡ(β') − ḡ(β) = κ ( g'δ − ½ δ'Kδ ) ≤ κ ( g'δ + ½ ε ‖δ‖² ), g the slopes at β.
+//!
+//! In a box, (β' − l)(u − β') ≥ 0 says that δ² ≤ (u − β)(β − l) + (u + l − 2β) δ, with equality at both bounds. So
+//!
+//! J − ḡ(β) ≤ κ ( ½ ε Σ_i (u_i − β_i)(β_i − l_i) + max over feasible β' of (g + ½ ε (u + l − 2β))'δ ),
+//!
+//! the linear programme that the gap is without ε, at other slopes. A variable that is held at its bound by a slope of more than
+//! ½ ε (u − l) adds nothing: only the free ones do. With ε = 0 it is that gap, and it never is below it. With a ridge ρ > ε,
+//! K + ρ ⪰ ρ − ε and J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i² / (ρ_i − ε).
+
+use crate::machine::{Domain, Dual};
+use crate::qp::{self, Qp};
+
+/// ε = Σ_m θ_m ε_m: K(θ) + ε is positive semi-definite.
+pub(super) fn combined(theta: &[f64], epsilons: &[f64]) -> f64 {
+    theta
+        .iter()
+        .zip(epsilons)
+        .map(|(theta, own)| theta * own)
+        .sum()
+}
+
+/// J − ḡ(β) at most, for K(θ) + ε ⪰ 0. `linear` is q + c Σ_m θ_m d_m by variable, `product` is K(θ)β by sample. Infinite where ε is
+/// not below the ridge: ḡ may have no maximum.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the engine is to report these gaps")
+)]
+pub(super) fn gap(
+    dual: &Dual,
+    linear: &[f64],
+    beta: &[f64],
+    product: &[f64],
+    theta: &[f64],
+    epsilons: &[f64],
+) -> f64 {
+    let epsilon = combined(theta, epsilons);
+    let gap = match &dual.domain {
+        Domain::Box { lower, upper, .. } => box_gap(linear, lower, upper, beta, product, epsilon),
+        Domain::Free { ridge } => (0..beta.len())
+            .map(|i| {
+                let residual = linear[i] - product[i] - ridge[i] * beta[i];
+                let left = ridge[i] - epsilon;
+                if left > 0.0 {
+                    0.5 * residual * residual / left
+                } else {
+                    f64::INFINITY
+                }
+            })
+            .sum(),
+    };
+    dual.scale * gap
+}
+
+fn box_gap(
+    linear: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+    beta: &[f64],
+    product: &[f64],
+    epsilon: f64,
+) -> f64 {
+    let n = product.len();
+    // Variables of one sample move its β together: the bounds of their sum are the sums of their bounds.
+    let of_sample = |values: &[f64], i: usize| -> f64 { values.iter().skip(i).step_by(n).sum() };
+    let mut bend = 0.0;
+    let mut tilted = linear.to_vec();
+    for i in 0..n {
+        let (low, high) = (of_sample(lower, i), of_sample(upper, i));
+        let own = of_sample(beta, i);
+        bend += ((high - own) * (own - low)).max(0.0);
+        for slope in tilted.iter_mut().skip(i).step_by(n) {
+            *slope += 0.5 * epsilon * (high + low - 2.0 * own);
+        }
+    }
+    let qp = Qp {
+        linear: &tilted,
+        lower,
+        upper,
+    };
+    0.5 * epsilon * bend + qp::gap(&qp, beta, product)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::some_kernel;
+    use crate::grid::dot;
+    use crate::linalg;
+    use crate::random::Random;
+
+    /// A kernel on n samples with its smallest eigenvalue at −ε.
+    fn indefinite(n: usize, epsilon: f64, random: &mut Random) -> Vec<f64> {
+        let mut matrix = some_kernel(n, random);
+        let (smallest, _) = linalg::extreme_eigenvalues(&matrix, n).unwrap();
+        for i in 0..n {
+            matrix[i * n + i] -= smallest + epsilon;
+        }
+        matrix
+    }
+
+    fn times(matrix: &[f64], v: &[f64]) -> Vec<f64> {
+        matrix
+            .chunks_exact(v.len())
+            .map(|row| dot(row, v))
+            .collect()
+    }
+
+    /// q'β − ½ β'Kβ with β per sample the sum over its variables.
+    fn value(linear: &[f64], matrix: &[f64], beta: &[f64], n: usize) -> f64 {
+        let own: Vec<f64> = (0..n)
+            .map(|i| beta.iter().skip(i).step_by(n).sum())
+            .collect();
+        dot(linear, beta) - 0.5 * dot(&own, &times(matrix, &own))
+    }
+
+    /// All vertices of the box with one sum: every variable at a bound but one.
+    fn vertices(lower: &[f64], upper: &[f64], sum: f64) -> Vec<Vec<f64>> {
+        let count = lower.len();
+        let mut found = Vec::new();
+        for free in 0..count {
+            for choice in 0..1_usize << (count - 1) {
+                let mut beta: Vec<f64> = (0..count)
+                    .map(|v| {
+                        let bit = if v < free { v } else { v.wrapping_sub(1) };
+                        if v == free || (choice >> bit) & 1 == 0 {
+                            lower[v]
+                        } else {
+                            upper[v]
+                        }
+                    })
+                    .collect();
+                beta[free] += sum - beta.iter().sum::<f64>();
+                if beta[free] >= lower[free] - 1e-12 && beta[free] <= upper[free] + 1e-12 {
+                    found.push(beta);
+                }
+            }
+        }
+        found
+    }
+
+    fn mixture(vertices: &[Vec<f64>], random: &mut Random) -> Vec<f64> {
+        let mut weights: Vec<f64> = vertices.iter().map(|_| random.uniform().powi(8)).collect();
+        let total: f64 = weights.iter().sum();
+        for weight in &mut weights {
+            *weight /= total;
+        }
+        let mut beta = vec![0.0; vertices[0].len()];
+        for (weight, vertex) in weights.iter().zip(vertices) {
+            linalg::axpy(*weight, vertex, &mut beta);
+        }
+        beta
+    }
+
+    /// A box with a sum as a machine has it.
+    struct Case {
+        samples: usize,
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        sum: f64,
+        linear: Vec<f64>,
+    }
+
+    /// Classification, one class, and regression with two variables a sample; so many variables each.
+    fn cases(n: usize, random: &mut Random) -> Vec<Case> {
+        let labels: Vec<f64> = (0..n)
+            .map(|i| if i % 2 == 0 { 1.0 } else { -1.0 })
+            .collect();
+        let c = 3.0;
+        let svc = Case {
+            samples: n,
+            lower: labels.iter().map(|y| (c * y).min(0.0)).collect(),
+            upper: labels.iter().map(|y| (c * y).max(0.0)).collect(),
+            sum: 0.0,
+            linear: labels,
+        };
+        let one = Case {
+            samples: n,
+            lower: vec![0.0; n],
+            upper: vec![0.6; n],
+            sum: 1.0,
+            linear: vec![0.0; n],
+        };
+        let half = n / 2;
+        let values: Vec<f64> = (0..half).map(|_| random.uniform() - 0.5).collect();
+        let below = values.iter().map(|y| y - 0.1);
+        let above = values.iter().map(|y| y + 0.1);
+        let svr = Case {
+            samples: half,
+            lower: [vec![0.0; half], vec![-c; half]].concat(),
+            upper: [vec![c; half], vec![0.0; half]].concat(),
+            sum: 0.0,
+            linear: below.chain(above).collect(),
+        };
+        vec![svc, one, svr]
+    }
+
+    #[test]
+    fn nothing_in_the_box_is_above_the_widened_gap() {
+        let mut random = Random::new(5);
+        let mut plain_was_wrong = 0;
+        for round in 0..30 {
+            for case in cases(6, &mut random) {
+                let Case {
+                    samples: n,
+                    lower,
+                    upper,
+                    sum,
+                    linear,
+                } = case;
+                let variables = lower.len();
+                let epsilon = [0.0, 1e-3, 0.1, 1.0][round % 4];
+                let matrix = indefinite(n, epsilon, &mut random);
+                let all = vertices(&lower, &upper, sum);
+                let beta = mixture(&all, &mut random);
+                let own: Vec<f64> = (0..n)
+                    .map(|i| beta.iter().skip(i).step_by(n).sum())
+                    .collect();
+                let product = times(&matrix, &own);
+                let dual = Dual {
+                    scale: 2.0,
+                    linear: linear.clone(),
+                    diagonal: 0.0,
+                    domain: Domain::Box {
+                        lower: lower.clone(),
+                        upper: upper.clone(),
+                        sum,
+                    },
+                };
+                let here = value(&linear, &matrix, &beta, n);
+                // ε = Σ θ ε_m.
+                let parts = ([0.5, 2.0], [0.4 * epsilon, 0.4 * epsilon]);
+                let found = gap(&dual, &linear, &beta, &product, &parts.0, &parts.1);
+                let plain = gap(&dual, &linear, &beta, &product, &[1.0], &[0.0]);
+                let qp = Qp {
+                    linear: &linear,
+                    lower: &lower,
+                    upper: &upper,
+                };
+                assert!(
+                    (plain - 2.0 * qp::gap(&qp, &beta, &product)).abs() <= 1e-12 * (1.0 + plain)
+                );
+                assert!(found >= plain - 1e-12 * (1.0 + plain));
+                // No more than the plain gap and ½ ε of the longest way in the box.
+                let room: f64 = (0..n)
+                    .map(|i| {
+                        let range: f64 =
+                            (i..variables).step_by(n).map(|v| upper[v] - lower[v]).sum();
+                        range * range
+                    })
+                    .sum();
+                assert!(found <= plain + epsilon * room + 1e-12);
+                let mut points = all.clone();
+                points.extend((0..200).map(|_| mixture(&all, &mut random)));
+                for point in &points {
+                    let more = 2.0 * (value(&linear, &matrix, point, n) - here);
+                    assert!(
+                        more <= found + 1e-10,
+                        "{more} is above {found}, ε = {epsilon}"
+                    );
+                    plain_was_wrong += usize::from(more > plain + 1e-10);
+                }
+            }
+        }
+        assert!(plain_was_wrong > 0, "the problems must need the wider gap");
+    }
+
+    #[test]
+    fn with_all_eigenvalues_at_minus_epsilon_it_is_exact() {
+        // K = −ε I: from the middle of the box the best vertex is as far above as the bound says.
+        let (n, c, epsilon) = (4, 2.0, 0.3);
+        let (lower, upper) = (vec![-c; n], vec![c; n]);
+        let dual = Dual {
+            scale: 1.0,
+            linear: vec![0.0; n],
+            diagonal: 0.0,
+            domain: Domain::Box {
+                lower,
+                upper,
+                sum: 0.0,
+            },
+        };
+        let found = gap(
+            &dual,
+            &vec![0.0; n],
+            &vec![0.0; n],
+            &vec![0.0; n],
+            &[1.0],
+            &[epsilon],
+        );
+        assert!((found - 0.5 * epsilon * c * c * n as f64).abs() <= 1e-12);
+    }
+
+    #[test]
+    fn variables_held_at_their_bounds_add_nothing() {
+        // Slopes of ±1 hold all variables: a small ε changes nothing at all.
+        let linear = [1.0, 1.0, -1.0, -1.0];
+        let dual = Dual {
+            scale: 1.0,
+            linear: linear.to_vec(),
+            diagonal: 0.0,
+            domain: Domain::Box {
+                lower: vec![0.0, 0.0, -5.0, -5.0],
+                upper: vec![5.0, 5.0, 0.0, 0.0],
+                sum: 0.0,
+            },
+        };
+        let beta = [5.0, 5.0, -5.0, -5.0];
+        assert_eq!(gap(&dual, &linear, &beta, &[0.0; 4], &[1.0], &[1e-3]), 0.0);
+    }
+
+    #[test]
+    fn a_ridge_above_epsilon_stays_definite() {
+        let mut random = Random::new(9);
+        let n = 5;
+        for epsilon in [0.0, 0.05, 0.3] {
+            let mut matrix = indefinite(n, epsilon, &mut random);
+            let linear: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
+            let ridge: Vec<f64> = (0..n).map(|i| 0.4 + 0.1 * i as f64).collect();
+            let beta: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
+            let dual = Dual {
+                scale: 2.0,
+                linear: linear.clone(),
+                diagonal: 0.0,
+                domain: Domain::Free {
+                    ridge: ridge.clone(),
+                },
+            };
+            let product = times(&matrix, &beta);
+            let found = gap(&dual, &linear, &beta, &product, &[1.0], &[epsilon]);
+            for i in 0..n {
+                matrix[i * n + i] += ridge[i];
+            }
+            let mut best = linear.clone();
+            linalg::Cholesky::new(&matrix, n)
+                .unwrap()
+                .solve(&mut best, 1);
+            let more =
+                2.0 * (value(&linear, &matrix, &best, n) - value(&linear, &matrix, &beta, n));
+            assert!(more <= found + 1e-12, "{more} is above {found}");
+            let beyond = gap(&dual, &linear, &beta, &product, &[1.0], &[0.4]);
+            assert_eq!(beyond, f64::INFINITY);
+        }
+    }
+}
