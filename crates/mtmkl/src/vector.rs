@@ -397,6 +397,12 @@ impl WithSimd for Search<'_> {
     }
 }
 
+/// What rounding can do to a sum of n terms, as a part of the sum of their sizes: √n times the last digit, as errors go by chance, and a few for what
+/// the terms are made of. (At worst it would be n times; |K_ij| ≤ √(K_ii K_jj), which the sizes are taken from, makes up for that.)
+pub(crate) fn rounding(n: usize) -> f64 {
+    f64::EPSILON * (n as f64 + 16.0).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,30 +16,9 @@
 use crate::machine::{Domain, Dual};
 use crate::qp::{self, Qp};
 
-/// ε = Σ_m θ_m ε_m: K(θ) + ε is positive semi-definite.
-pub(super) fn combined(theta: &[f64], epsilons: &[f64]) -> f64 {
-    theta
-        .iter()
-        .zip(epsilons)
-        .map(|(theta, own)| theta * own)
-        .sum()
-}
-
 /// J − ḡ(β) at most, for K(θ) + ε ⪰ 0. `linear` is q + c Σ_m θ_m d_m by variable, `product` is K(θ)β by sample. Infinite where ε is
 /// not below the ridge: ḡ may have no maximum.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the engine is to report these gaps")
-)]
-pub(super) fn gap(
-    dual: &Dual,
-    linear: &[f64],
-    beta: &[f64],
-    product: &[f64],
-    theta: &[f64],
-    epsilons: &[f64],
-) -> f64 {
-    let epsilon = combined(theta, epsilons);
+pub(super) fn gap(dual: &Dual, linear: &[f64], beta: &[f64], product: &[f64], epsilon: f64) -> f64 {
     let gap = match &dual.domain {
         Domain::Box { lower, upper, .. } => box_gap(linear, lower, upper, beta, product, epsilon),
         Domain::Free { ridge } => (0..beta.len())
@@ -233,10 +212,8 @@ mod tests {
                     },
                 };
                 let here = value(&linear, &matrix, &beta, n);
-                // ε = Σ θ ε_m.
-                let parts = ([0.5, 2.0], [0.4 * epsilon, 0.4 * epsilon]);
-                let found = gap(&dual, &linear, &beta, &product, &parts.0, &parts.1);
-                let plain = gap(&dual, &linear, &beta, &product, &[1.0], &[0.0]);
+                let found = gap(&dual, &linear, &beta, &product, epsilon);
+                let plain = gap(&dual, &linear, &beta, &product, 0.0);
                 let qp = Qp {
                     linear: &linear,
                     lower: &lower,
@@ -285,14 +262,7 @@ mod tests {
                 sum: 0.0,
             },
         };
-        let found = gap(
-            &dual,
-            &vec![0.0; n],
-            &vec![0.0; n],
-            &vec![0.0; n],
-            &[1.0],
-            &[epsilon],
-        );
+        let found = gap(&dual, &vec![0.0; n], &vec![0.0; n], &vec![0.0; n], epsilon);
         assert!((found - 0.5 * epsilon * c * c * n as f64).abs() <= 1e-12);
     }
 
@@ -311,7 +281,7 @@ mod tests {
             },
         };
         let beta = [5.0, 5.0, -5.0, -5.0];
-        assert_eq!(gap(&dual, &linear, &beta, &[0.0; 4], &[1.0], &[1e-3]), 0.0);
+        assert_eq!(gap(&dual, &linear, &beta, &[0.0; 4], 1e-3), 0.0);
     }
 
     #[test]
@@ -332,7 +302,7 @@ mod tests {
                 },
             };
             let product = times(&matrix, &beta);
-            let found = gap(&dual, &linear, &beta, &product, &[1.0], &[epsilon]);
+            let found = gap(&dual, &linear, &beta, &product, epsilon);
             for i in 0..n {
                 matrix[i * n + i] += ridge[i];
             }
@@ -343,7 +313,7 @@ mod tests {
             let more =
                 2.0 * (value(&linear, &matrix, &best, n) - value(&linear, &matrix, &beta, n));
             assert!(more <= found + 1e-12, "{more} is above {found}");
-            let beyond = gap(&dual, &linear, &beta, &product, &[1.0], &[0.4]);
+            let beyond = gap(&dual, &linear, &beta, &product, 0.4);
             assert_eq!(beyond, f64::INFINITY);
         }
     }

@@ -49,7 +49,7 @@ pub struct Evaluation {
     pub inner_iterations: usize,
     /// What rounding can do to each task's value.
     pub noises: Vec<f64>,
-    /// How small a value of each task is none: what rounding can do to it where Ω has no β = 0. Elsewhere 0 is 0.
+    /// How small a value of each task is none: what rounding can do to it where Ω has no β = 0, or β is 0. Elsewhere 0 is 0.
     pub forgiven: Vec<f64>,
 }
 

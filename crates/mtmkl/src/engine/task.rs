@@ -2,6 +2,7 @@
 
 use super::free_set;
 use super::images::Images;
+use super::indefiniteness;
 use super::kept::{Here, Kept};
 use super::{Curvature, LocalMaximum};
 use crate::error::{Error, Result};
@@ -11,6 +12,7 @@ use crate::linalg::{self, Cholesky};
 use crate::machine::{Domain, Dual};
 use crate::qp::{self, Qp, Smo, interior};
 use crate::run::Stop;
+use crate::vector::rounding;
 
 /// The machine of one task as fitted.
 #[derive(Debug, Clone, PartialEq)]
@@ -260,6 +262,18 @@ impl State {
             }
             Domain::Free { .. } => (inner.gap, inner.gap_noise, inner.curvature),
         };
+        // A kernel that rounding left a little indefinite is forgiven, and the gap is what holds for it.
+        let pairs = theta.iter().enumerate();
+        let epsilon: f64 = pairs
+            .map(|(m, weight)| weight * grams.grams.indefiniteness(m))
+            .sum();
+        let gap = match &self.product {
+            Some((product, _)) if epsilon > 0.0 && effort.concave => {
+                let wider = indefiniteness::gap(dual, &inner.linear, &self.beta, product, epsilon);
+                gap.max(wider + gap_noise)
+            }
+            _ => gap,
+        };
         TaskEvaluation {
             // Exactly what the sensitivities belong to.
             value: inner.constant - dot(&sensitivities, theta),
@@ -268,10 +282,11 @@ impl State {
             curvature,
             steps: inner.steps,
             noise: inner.noise,
-            forgiven: if dual.has_zero() {
-                0.0
-            } else {
-                2.0 * inner.noise + gap_noise
+            // Where β = 0 is allowed, J is zero at that point or it is not zero.
+            forgiven: match (dual.has_zero(), self.beta.iter().all(|&value| value == 0.0)) {
+                (false, _) => 2.0 * inner.noise + gap_noise,
+                (true, true) => gap_noise,
+                (true, false) => 0.0,
             },
         }
     }
@@ -699,12 +714,6 @@ fn slope_size(linear: &[f64], beta: &[f64], diagonal: &[f64]) -> f64 {
         return linear;
     }
     (largest(diagonal) * beta.iter().map(|value| value.abs()).sum::<f64>()).max(1e-300)
-}
-
-/// What rounding can do to a sum of n terms, as a part of the sum of their sizes: √n times the last digit, as errors go by chance. (At worst it
-/// would be n times; |K_ij| ≤ √(K_ii K_jj), which the sizes are taken from, makes up for that.)
-fn rounding(n: usize) -> f64 {
-    f64::EPSILON * (n as f64).sqrt()
 }
 
 /// What rounding can do to q'β − ½ β'Kβ.

@@ -146,10 +146,6 @@ impl Grams {
 
     /// ε_m ≥ 0 such that K_m + ε_m is positive semi-definite: 0 for a kernel that is, or is taken to be; what was forgiven, or allowed,
     /// where K_m was checked. Before it was rounded to single precision, where it is.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the engine is to widen its gaps by it")
-    )]
     pub(crate) fn indefiniteness(&self, kernel: usize) -> f64 {
         self.indefiniteness[kernel]
     }

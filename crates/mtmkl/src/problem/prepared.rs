@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::certify::Certified;
 use super::start::{coarse_start, known_start};
 use super::{Choice, Precision, Problem, ProblemSpec};
-use crate::engine::{Engine, LocalEngine, TaskData};
+use crate::engine::{Engine, Fitted, LocalEngine, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{Grams, Storage};
 use crate::machine::{Machine, MachineSpec};
 use crate::model::{Model, Outcome, Seconds};
-use crate::run::Run;
+use crate::run::{Run, Status};
 use crate::sharing::SharingSpec;
-use crate::solver::SolverSpec;
+use crate::solver::{Solution, SolverSpec, relative_gap};
 
 /// A problem with its Gram matrices: fit it as often as you like.
 #[derive(Debug)]
@@ -225,6 +226,13 @@ impl Prepared<'_> {
                 problem: "the engine has forgotten its machines; this is a mistake in mtmkl, please report it".to_string(),
             });
         };
+        let certified = if spec.precision == Precision::Single {
+            self.certify_in_double(choice, &solution, &fitted, &witness)?
+        } else {
+            None
+        };
+        let is_rounded = spec.precision == Precision::Single && certified.is_none();
+        let solution = certified.unwrap_or(solution);
         let solve = started.elapsed().as_secs_f64();
         let outcome = Outcome {
             status: solution.status,
@@ -234,7 +242,7 @@ impl Prepared<'_> {
             tolerance: Some(run.tolerance),
             solver: Some(spec.solver.clone()),
             fallback: solution.fallback,
-            is_rounded: spec.precision == Precision::Single,
+            is_rounded,
             trace: solution.trace,
             seconds: Seconds {
                 kernels: self.seconds,
@@ -254,5 +262,39 @@ impl Prepared<'_> {
             witness,
             outcome,
         ))
+    }
+
+    /// What the answer is worth for the kernels in double precision, where they can be made from rows. Rounding may have moved the optimum by more
+    /// than the tolerance; then the fit got as far as single precision goes. An optimum of zero within rounding says nothing in either precision.
+    fn certify_in_double(
+        &self,
+        choice: &Choice,
+        solution: &Solution,
+        fitted: &[Fitted],
+        witness: &[Vec<f64>],
+    ) -> Result<Option<Solution>> {
+        let certified = match solution.status {
+            Status::ConvergedUncertified => None,
+            _ if solution.gap == 0.0 || !self.concave => None,
+            _ => self.install(|| {
+                let theta = &solution.theta;
+                self.problem.certify(choice, theta, fitted, witness)
+            })?,
+        };
+        let Some(Certified { objective, bound }) = certified else {
+            return Ok(None);
+        };
+        let gap = relative_gap(objective, bound);
+        let status = match solution.status {
+            Status::Converged if gap > solution.tolerance => Status::Stalled,
+            status => status,
+        };
+        Ok(Some(Solution {
+            status,
+            objective,
+            bound,
+            gap,
+            ..solution.clone()
+        }))
     }
 }

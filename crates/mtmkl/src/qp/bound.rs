@@ -110,7 +110,7 @@ pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
 
 /// A machine's offset, the gap with that very offset, and how much more it can be for rounding.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Offset {
+pub(crate) struct Hold {
     pub(crate) offset: f64,
     pub(crate) gap: f64,
     pub(crate) noise: f64,
@@ -136,11 +136,11 @@ fn safe_gap(qp: &Qp<'_>, beta: &[f64], product: &[f64], offset: f64, errors: &[f
 
 /// The usual [`offset`] where it is as good as the best one: far from the optimum free variables have no slope in common. `errors` is what
 /// rounding can do to Kβ.
-pub(crate) fn best_offset(qp: &Qp<'_>, beta: &[f64], product: &[f64], errors: &[f64]) -> Offset {
+pub(crate) fn best_offset(qp: &Qp<'_>, beta: &[f64], product: &[f64], errors: &[f64]) -> Hold {
     let with = |offset: f64| {
         let gap = gap_at(qp, beta, product, offset);
         let safe = safe_gap(qp, beta, product, offset, errors);
-        Offset {
+        Hold {
             offset,
             gap,
             noise: safe - gap,

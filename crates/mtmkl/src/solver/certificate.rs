@@ -130,14 +130,14 @@ impl Certificate {
         }
     }
 
-    /// (objective − bound) / |objective|, never negative.
+    /// The relative gap, but for what is forgiven.
     pub(super) fn gap(&self) -> f64 {
         let difference = (self.objective - self.bound).abs();
         // An optimum of zero would never be reached otherwise: all that is seen of it is rounding.
         if difference <= 2.0 * self.forgiven && self.objective.abs() <= self.forgiven {
             0.0
         } else {
-            difference / self.objective.abs().max(1e-300)
+            relative_gap(self.objective, self.bound)
         }
     }
 
@@ -172,12 +172,18 @@ impl Certificate {
             objective: self.objective,
             bound: self.bound,
             gap,
+            tolerance: self.tolerance,
             machines: self.machines,
             witness: self.witness,
             fallback: None,
             trace: self.trace,
         }
     }
+}
+
+/// (objective − bound) / |objective|, never negative.
+pub(crate) fn relative_gap(objective: f64, bound: f64) -> f64 {
+    (objective - bound).abs() / objective.abs().max(1e-300)
 }
 
 /// Names the first task whose numbers are not finite.

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use epf::Epf;
 pub use newton::Newton;
 
+pub(crate) use certificate::relative_gap;
 use certificate::{Candidate, Certificate};
 
 use crate::engine::{Engine, Mixture};
@@ -44,6 +45,8 @@ pub struct Solution {
     pub bound: f64,
     /// (objective − bound) / |objective|.
     pub gap: f64,
+    /// The tolerance that was asked for.
+    pub tolerance: f64,
     /// For each task the number of the evaluation whose machine `objective` is of.
     pub machines: Vec<usize>,
     /// For each task the mixture of evaluations that proves `bound`.
