@@ -431,3 +431,42 @@ fn the_papers_sets() {
         }
     }
 }
+
+/// Two tables that once broke the promise: a certificate that was false, and a solver that gave up where Algorithm 1 converged.
+#[test]
+fn cases_that_broke_the_certificate_hold() {
+    let Some(folder) = shared::folder().map(|data| data.join("../cases")) else {
+        println!("skipped: there is no shared/cases beside the repository");
+        return;
+    };
+    let fit = |table: &str, arguments: &[&str]| -> (Value, Option<i32>) {
+        let common = ["--target", "y", "--scale", "none", "--normalize", "false"];
+        let output = Command::new(env!("CARGO_BIN_EXE_mtmkl"))
+            .current_dir(&folder)
+            .args(["fit", table, "--json"])
+            .args(common)
+            .args(arguments)
+            .output()
+            .unwrap();
+        let answer = serde_json::from_slice(&output.stdout).unwrap();
+        (answer, output.status.code())
+    };
+    for c in ["100", "1000", "10000"] {
+        for solver in ["newton", "epf"] {
+            let arguments = ["--kernel", "linear", "--C", c, "--solver", solver];
+            let (answer, code) = fit("stall.csv", &arguments);
+            assert_eq!(code, Some(0), "{solver}, C = {c}: {answer}");
+        }
+    }
+    let arguments = ["--kernel", "poly:degree=3", "--C", "1"];
+    let (answer, code) = fit("false-certificate.csv", &arguments);
+    let number = |name: &str| answer[name].as_f64().unwrap();
+    let difference = (number("objective") - number("bound")) / number("objective");
+    assert!(
+        (number("gap") - difference).abs() <= 1e-9 * difference,
+        "{answer}"
+    );
+    // Nothing smaller can be known of these kernels in double precision.
+    assert!(number("gap") > 1e-4 && code == Some(1), "{answer}");
+    assert_eq!(answer["status"], "stalled");
+}
