@@ -171,12 +171,22 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A value of the objective, small ones with as many digits.
+fn value(number: f64) -> String {
+    if number != 0.0 && number.abs() < 1e-2 {
+        format!("{number:.6e}")
+    } else {
+        format!("{number:.6}")
+    }
+}
+
 /// The certificate in words.
 pub fn certificate(model: &Model) -> String {
     let outcome = model.outcome();
     let between = format!(
-        "the optimum lies between {:.6} and {:.6}",
-        outcome.bound, outcome.objective
+        "the optimum lies between {} and {}",
+        value(outcome.bound),
+        value(outcome.objective)
     );
     match outcome.status {
         Status::Converged => {
@@ -202,6 +212,9 @@ pub fn remarks(model: &Model) -> String {
     let mut text = String::new();
     if outcome.is_rounded {
         text += "The certificate is for the kernels as rounded to single precision.\n";
+    }
+    if outcome.status == Status::Stalled {
+        text += "Rounding leaves no more to be known here: normalise the kernels (--normalize true), scale the columns (--scale standard), lower C or raise --tol.\n";
     }
     if let Some(fallback) = outcome.fallback {
         text += &format!(

@@ -867,18 +867,16 @@ fn a_stop_from_the_observer_ends_the_run_after_that_pass() {
 
 #[test]
 fn a_value_that_is_not_finite_is_an_error_that_names_its_task() {
-    // K_ij = 1e300 is finite, β'Kβ is not.
-    let points = vec![1e150, -1e150, 0.5e150, -0.7e150, 1e149, -1e149];
-    let labels = vec![1.0, 1.0, -1.0, -1.0, 1.0, -1.0];
-    let spec = ProblemSpec {
-        normalize: false,
-        ..ProblemSpec::new(kernels(&["linear"]), MachineSpec::svc(1e10), LASSO)
-    };
-    let samples = Samples::new(points, 6, 1).unwrap();
-    let task = Task::new("only", Targets::Labels(labels));
+    // y is finite, y'(λI + K)⁻¹y is not.
+    let points = vec![0.0, 1.0, 2.0, 3.0];
+    let values = vec![1e160, -1e160, 2e160, 5e159];
+    let machine = MachineSpec::Krr { lambda: 1.0 };
+    let spec = ProblemSpec::new(kernels(&["rbf:gamma=1"]), machine, LASSO);
+    let samples = Samples::new(points, 4, 1).unwrap();
+    let task = Task::new("only", Targets::Values(values));
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
     let error = problem.fit(&mut run(1e-4)).unwrap_err().to_string();
-    for word in ["task number 1", "double precision", "lower C"] {
+    for word in ["task number 1", "double precision", "scale the columns"] {
         assert!(error.contains(word), "no `{word}` in: {error}");
     }
 }

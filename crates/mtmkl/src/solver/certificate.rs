@@ -199,8 +199,8 @@ fn not_finite(evaluation: &Evaluation) -> Error {
             || "the objective".to_string(),
             |task| format!("task number {}", task + 1),
         ),
-        problem: "its value is too large for double precision (it is infinite or not a number); scale the columns, normalise the \
-                  kernels, or lower C"
+        problem: "its value is too large for double precision (it is infinite or not a number); scale the columns and the target, \
+                  normalise the kernels, or lower C"
             .to_string(),
     }
 }
