@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::{Command, Stdio};
 
 use crate::fixture::{Folder, PROGRAM, Ran, finished, two_classes, two_tasks};
+use crate::precomputed::npy;
 
 /// A table, a model of it, and links to a device without room.
 fn files() -> Folder {
@@ -320,10 +321,19 @@ fn a_damaged_parquet_file_is_the_files_fault() {
 fn rounding_and_fallback_are_told_everywhere() {
     let folder = files();
     folder.file("tasks.csv", two_tasks(40));
+    // Of a matrix that is given nothing more precise can be made.
+    let gram: Vec<f64> = (0..24 * 24)
+        .map(|k| (-0.1 * f64::from(k / 24 - k % 24).powi(2)).exp())
+        .collect();
+    folder.file("gram.npy", npy(&gram, 24));
     let rounded = "for the kernels as rounded to single precision";
     let other = "Solved by epf in place of newton: a kernel is not positive semi-definite.";
     for (flags, words, page) in [
-        ("--precision single", rounded, rounded),
+        (
+            "--precision single --kernel precomputed:path=gram.npy",
+            rounded,
+            rounded,
+        ),
         (
             "--kernel sigmoid:gamma=1,coef0=-1 --allow-indefinite",
             other,

@@ -5,7 +5,7 @@ use std::io::{Cursor, Write as _};
 use crate::fixture::{Folder, Transcript, column, two_classes};
 
 /// A matrix by rows, as NumPy saves it (version 1.0, little-endian doubles, C order).
-fn npy(values: &[f64], rows: usize) -> Vec<u8> {
+pub(crate) fn npy(values: &[f64], rows: usize) -> Vec<u8> {
     // One number a row is a plain list, as `numpy.diag` gives it.
     let shape = match values.len() / rows {
         1 => format!("({rows},)"),
