@@ -222,7 +222,7 @@ class MKLOneClassSVM(_OneClass):
     fallback_ : str or None
         Why it is not the one that was asked for: "sharing" or "indefinite", which are beyond "newton".
     rounded_ : bool
-        Whether objective, bound and gap are those of kernels rounded to single precision (``mtmkl fit --precision single`` on given matrices).
+        Whether objective, bound and gap are those of kernels as rounded (``mtmkl fit --precision single`` on given matrices).
     scores_ : dict or None
         The scores that the program kept with a model, as ``mtmkl inspect --json`` shows them; None for models fitted here.
     trace_ : structured ndarray
@@ -326,7 +326,7 @@ class MKLSVDD(_OneClass):
     fallback_ : str or None
         Why it is not the one that was asked for: "sharing" or "indefinite", which are beyond "newton".
     rounded_ : bool
-        Whether objective, bound and gap are those of kernels rounded to single precision (``mtmkl fit --precision single`` on given matrices).
+        Whether objective, bound and gap are those of kernels as rounded (``mtmkl fit --precision single`` on given matrices).
     scores_ : dict or None
         The scores that the program kept with a model, as ``mtmkl inspect --json`` shows them; None for models fitted here.
     trace_ : structured ndarray
