@@ -339,7 +339,7 @@ impl State {
         } else {
             interior::price_in_small_steps(product.len())
         };
-        let mut may_go_inside = effort.concave;
+        let mut may_go_inside = effort.concave && product.len() <= interior::MOST_SAMPLES;
         self.is_hard = false;
         while gap > accuracy && !effort.stop.now() {
             // Rounding (in single precision at the latest) sets a limit to what can be reached.

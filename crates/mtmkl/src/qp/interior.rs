@@ -12,6 +12,8 @@ use crate::gram::CombinedRows;
 use crate::linalg::Cholesky;
 use crate::run::Stop;
 
+/// With more samples the factorisation takes more memory than a fit can be given without asking: this many squared, in doubles, are 2 GiB.
+pub(crate) const MOST_SAMPLES: usize = 16_384;
 /// No more iterations than this; some twenty are usual.
 const MAX_ITERATIONS: usize = 100;
 /// So many iterations without a better gap are the end: rounding is all that is left.
