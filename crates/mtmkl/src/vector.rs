@@ -397,6 +397,21 @@ impl WithSimd for Search<'_> {
     }
 }
 
+/// a'b as high + low, as if computed with twice the digits: Ogita, Rump and Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005).
+pub(crate) fn exact_dot(a: &[f64], b: &[f64]) -> (f64, f64) {
+    let (mut sum, mut rest) = (0.0, 0.0);
+    for (&x, &y) in a.iter().zip(b) {
+        let product = x * y;
+        let total = sum + product;
+        let back = total - sum;
+        // What the product and the sum have lost.
+        rest += x.mul_add(y, -product) + ((sum - (total - back)) + (product - back));
+        sum = total;
+    }
+    let high = sum + rest;
+    (high, rest - (high - sum))
+}
+
 /// What rounding can do to a sum of n terms, as a part of the sum of their sizes: √n times the last digit, as errors go by chance, and a few for what
 /// the terms are made of. (At worst it would be n times; |K_ij| ≤ √(K_ii K_jj), which the sizes are taken from, makes up for that.)
 pub(crate) fn rounding(n: usize) -> f64 {
@@ -512,5 +527,21 @@ mod tests {
             assert_eq!(partner.position, best.map(|(i, _)| i));
             assert_eq!(partner.gain, best.map_or(0.0, |(_, gain)| gain));
         }
+    }
+
+    #[test]
+    fn exact_sums_lose_nothing_that_double_precision_can_say() {
+        // 1e20 − 1e20 + 2⁻⁴⁰ and the like, in an order that plain sums do not survive.
+        let a = [1e10, 3.0, -1e10, 1e10, 0.125, -1e10];
+        let b = [1e10, 2.0_f64.powi(-40), 1e10, 3e10, 8.0, 3e10];
+        let (high, low) = exact_dot(&a, &b);
+        assert_eq!(high, 1.0 + 3.0 * 2.0_f64.powi(-40));
+        assert_eq!(low, 0.0);
+        // 1 + 2⁻⁷⁰ needs both parts.
+        assert_eq!(
+            exact_dot(&[1.0, 2.0_f64.powi(-35)], &[1.0, 2.0_f64.powi(-35)]),
+            (1.0, 2.0_f64.powi(-70))
+        );
+        assert_eq!(exact_dot(&[], &[]), (0.0, 0.0));
     }
 }

@@ -4,6 +4,7 @@
 //! same solver drive threads here and other machines later.
 
 mod coarse;
+mod exact;
 mod free_set;
 mod images;
 mod indefiniteness;

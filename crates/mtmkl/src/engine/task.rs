@@ -1,5 +1,6 @@
 //! One task: its dual variables, kept from pass to pass, and what one evaluation does to them.
 
+use super::exact;
 use super::free_set;
 use super::images::Images;
 use super::indefiniteness;
@@ -57,6 +58,8 @@ pub(super) struct Inner {
     noise: f64,
     /// What rounding can do to Kβ, per sample.
     errors: Vec<f64>,
+    /// Plain sums are not good enough for β'Kβ.
+    is_delicate: bool,
 }
 
 /// What one evaluation of one task yields.
@@ -228,10 +231,13 @@ impl State {
         dual: &Dual,
         grams: TaskGrams<'_>,
         theta: &[f64],
-        inner: Inner,
+        mut inner: Inner,
         effort: &Effort<'_>,
     ) -> TaskEvaluation {
-        let sensitivities = self.images.sensitivities(dual, grams);
+        let mut sensitivities = self.images.sensitivities(dual, grams);
+        let plain_noise = inner.noise;
+        let exact =
+            (inner.is_delicate).then(|| exact::evaluate(dual, grams, theta, &self.per_sample()));
         let (gap, gap_noise, curvature) = match &dual.domain {
             Domain::Box { lower, upper, .. } => {
                 let qp = Qp {
@@ -242,6 +248,14 @@ impl State {
                 // From U where it is known everywhere: many small steps add up their rounding.
                 if let Some(product) = self.images.product(&self.per_sample(), theta) {
                     self.product = Some((product, theta.to_vec()));
+                }
+                if let Some(exact) = exact {
+                    sensitivities = exact.sensitivities;
+                    inner.errors = exact.errors;
+                    let sizes = dual.linear.iter().zip(&self.beta);
+                    let linear: f64 = sizes.map(|(q, b)| (q * b).abs()).sum();
+                    inner.noise = exact.noise + rounding(self.beta.len()) * dual.scale * linear;
+                    self.product = Some((exact.product, theta.to_vec()));
                 }
                 let product = self
                     .product
@@ -284,7 +298,7 @@ impl State {
             noise: inner.noise,
             // Where β = 0 is allowed, J is zero at that point or it is not zero.
             forgiven: match (dual.has_zero(), self.beta.iter().all(|&value| value == 0.0)) {
-                (false, _) => 2.0 * inner.noise + gap_noise,
+                (false, _) => 2.0 * plain_noise + gap_noise,
                 (true, true) => gap_noise,
                 (true, false) => 0.0,
             },
@@ -427,7 +441,8 @@ impl State {
         self.mend_sum(dual, rows, &mut product);
         let errors = product_errors(&self.beta, rows.diagonal());
         let widths = (0..linear.len()).map(|v| errors[v % errors.len()] * (upper[v] - lower[v]));
-        if DELICATE * dual.scale * widths.sum::<f64>() > accuracy {
+        let is_delicate = DELICATE * dual.scale * widths.sum::<f64>() > accuracy;
+        if is_delicate {
             // Neither Kβ nor U may have come from a β whose terms were larger still.
             is_exact = false;
             self.images = Images::new(product.len());
@@ -450,6 +465,7 @@ impl State {
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
             errors,
+            is_delicate: is_delicate && effort.concave,
             gap: f64::INFINITY,
             gap_noise: 0.0,
             curvature: None,
@@ -622,6 +638,7 @@ impl State {
             steps: 1,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
             errors: Vec::new(),
+            is_delicate: false,
             linear,
         })
     }

@@ -1,0 +1,72 @@
+//! What J looks like at β where the terms of β'Kβ are so much larger than their sum that plain sums would leave nothing of the gap: the same
+//! numbers with twice the digits. A linear kernel on few columns with a large C is such a case.
+
+use crate::gram::TaskGrams;
+use crate::machine::Dual;
+use crate::vector::{exact_dot, rounding};
+
+/// Sensitivities and Kβ, and what rounding can still do.
+#[derive(Debug)]
+pub(super) struct Exact {
+    /// s_m = κ ( ½ β'K_mβ − c d_m'β )
+    pub(super) sensitivities: Vec<f64>,
+    /// K(θ)β by sample, and what it may be off by.
+    pub(super) product: Vec<f64>,
+    pub(super) errors: Vec<f64>,
+    /// What rounding can do to ḡ, but for its linear part.
+    pub(super) noise: f64,
+}
+
+/// Of β per sample: n² products for each kernel.
+pub(super) fn evaluate(dual: &Dual, grams: TaskGrams<'_>, theta: &[f64], beta: &[f64]) -> Exact {
+    let n = beta.len();
+    let support: Vec<usize> = (0..n).filter(|&i| beta[i] != 0.0).collect();
+    let own: Vec<f64> = support.iter().map(|&i| beta[i]).collect();
+    let mut row = vec![0.0; support.len()];
+    // For each sample θ_m and K_mβ of the kernels that have a weight, high and low parts as two terms.
+    let mut weights = vec![Vec::new(); n];
+    let mut images = vec![Vec::new(); n];
+    let mut exact = Exact {
+        sensitivities: Vec::with_capacity(theta.len()),
+        product: Vec::with_capacity(n),
+        errors: Vec::with_capacity(n),
+        noise: 0.0,
+    };
+    for (kernel, &weight) in theta.iter().enumerate() {
+        let mut highs = Vec::with_capacity(n);
+        let mut lows = Vec::with_capacity(n);
+        for i in 0..n {
+            row.fill(0.0);
+            grams.entries(i, &support, &[(kernel, 1.0)], &mut row);
+            let (high, low) = exact_dot(&row, &own);
+            highs.push(high);
+            lows.push(low);
+            if weight != 0.0 {
+                weights[i].extend([weight, weight]);
+                images[i].extend([high, low]);
+            }
+        }
+        let (high, low) = exact_dot(beta, &highs);
+        let square = high + (low + exact_dot(beta, &lows).0);
+        let diagonals: Vec<f64> = (0..n).map(|i| grams.diagonal(kernel, i)).collect();
+        let straight = if dual.diagonal == 0.0 {
+            0.0
+        } else {
+            dual.diagonal * exact_dot(&diagonals, beta).0
+        };
+        let sensitivity = dual.scale * (0.5 * square - straight);
+        let size = dual.scale * (0.5 * square.abs() + straight.abs());
+        exact.noise += rounding(theta.len()) * weight * size;
+        exact.sensitivities.push(sensitivity);
+    }
+    for (weights, images) in weights.iter().zip(&images) {
+        let (high, _) = exact_dot(weights, images);
+        let sizes = weights.iter().zip(images).map(|(w, u)| (w * u).abs());
+        // θ_m U_m has lost nothing; the sum is rounded once, and so is what the kernels' rows are combined to.
+        exact
+            .errors
+            .push(f64::EPSILON * (high.abs() + f64::EPSILON * sizes.sum::<f64>()));
+        exact.product.push(high);
+    }
+    exact
+}
