@@ -94,6 +94,8 @@ const FEW_LEFT: f64 = 0.1;
 const OWN_ACCURACY: f64 = 0.01;
 /// Where what rounding can do is this little below the accuracy that is wanted, nothing is added up step by step.
 const DELICATE: f64 = 1e3;
+/// And where it is this little below, sums are made with twice the digits.
+const EXACT: f64 = 10.0;
 /// What interior points leave this close to a bound, as a part of the distance between the bounds, is tried at it.
 const NEXT_TO_BOUND: [f64; 2] = [1e-6, 1e-9];
 /// A gap that did not fall for this many rounds of direct and small steps will not fall.
@@ -441,8 +443,8 @@ impl State {
         self.mend_sum(dual, rows, &mut product);
         let errors = product_errors(&self.beta, rows.diagonal());
         let widths = (0..linear.len()).map(|v| errors[v % errors.len()] * (upper[v] - lower[v]));
-        let is_delicate = DELICATE * dual.scale * widths.sum::<f64>() > accuracy;
-        if is_delicate {
+        let worst = dual.scale * widths.sum::<f64>();
+        if DELICATE * worst > accuracy {
             // Neither Kβ nor U may have come from a β whose terms were larger still.
             is_exact = false;
             self.images = Images::new(product.len());
@@ -465,7 +467,7 @@ impl State {
             steps,
             noise: dual.scale * noise(&linear, &self.beta, rows.diagonal()),
             errors,
-            is_delicate: is_delicate && effort.concave,
+            is_delicate: EXACT * worst > accuracy && effort.concave,
             gap: f64::INFINITY,
             gap_noise: 0.0,
             curvature: None,
