@@ -656,16 +656,16 @@ def random_fit(number):
     lines = [list(line) for line in zip(*(column.tolist() for column in columns), strict=True)]
     arguments += some_sharing(rng, machine, len(tasks), len(specs))
 
-    # A third is stopped early.
+    # So many are asked to stop early that a third does: the others are done before.
     interrupt = None
     passes = []
     if rng.uniform() < 0.1:
         passes = ["--solver", "epf", "--max-passes", "50"]
-    stop = rng.integers(0, 9)
+    stop = rng.choice([0, 0, 1, 1, 1, 2, 3, 3, 3, 3])
     if stop == 0:
-        arguments += ["--time-limit", repr(10 ** rng.uniform(-4, np.log10(0.02)))]
+        arguments += ["--time-limit", repr(10 ** rng.uniform(-7, np.log10(0.005)))]
     elif stop == 1:
-        passes = [*passes[:2], "--max-passes", str(rng.integers(1, 4))]
+        passes = [*passes[:2], "--max-passes", str(rng.choice([1, 1, 1, 2, 3]))]
     elif stop == 2:
         interrupt = float(max(0.0, rng.uniform(-0.002, 0.004)))
         # Algorithm 1 takes long enough for the signal to arrive.
@@ -761,4 +761,6 @@ def test_whatever_a_fit_claims_holds(program, tmp_path):
     assert undecided <= 0.05 * FITS
     # The fits are those that were meant: many converge, and each way of stopping early is among them.
     assert statuses["converged"] >= FITS / 2
-    assert min(statuses[status] for status in ("pass-limit", "time-limit", "stopped")) >= 1
+    early = [statuses[status] for status in ("pass-limit", "time-limit", "stopped")]
+    assert min(early) >= 1
+    assert sum(early) >= FITS / 4
