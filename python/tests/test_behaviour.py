@@ -20,7 +20,7 @@ from mtmkl import MKLSVDD, MKLClassifier, MKLOneClassSVM, MKLRegressor
 def slow_solver():
     """Seconds in one inner solve: noise for labels, kernels of low rank, errors that must not be."""
     rng = np.random.default_rng(0)
-    return MKLClassifier(["linear", "poly:degree=2", "poly:degree=3"], C=1e9), rng.normal(size=(1000, 5)), rng.integers(0, 2, size=1000)
+    return MKLClassifier(["linear", "poly:degree=2", "poly:degree=3"], C=1e9), rng.normal(size=(2500, 5)), rng.integers(0, 2, size=2500)
 
 
 def slow_kernel():
