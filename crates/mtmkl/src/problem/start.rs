@@ -30,8 +30,8 @@ impl Prepared<'_> {
 pub(super) fn known_start(last: &Model, sharing: &Sharing) -> Option<Parts> {
     let mut parts = sharing.start();
     let mut used = [false; 2];
-    for (part, term) in parts.0.iter_mut().zip(sharing.terms()) {
-        let common = term.is_common();
+    for (number, (part, term)) in parts.0.iter_mut().zip(sharing.terms()).enumerate() {
+        let common = sharing.reaches()[number].is_common(sharing.shape().tasks);
         let known = if common { &last.common } else { &last.specific };
         let known = known.as_ref().filter(|known| known.rows() == part.rows())?;
         // With two parts of a kind, only their sum is known.

@@ -160,6 +160,19 @@ pub enum TermSpec {
         #[serde(default = "one")]
         radius: f64,
     },
+    /// A term of the user's own, which has no name to be written by.
+    #[serde(skip)]
+    Own(OwnTerm),
+}
+
+/// A term of the user's own. Two are equal when they are the same one.
+#[derive(Debug, Clone)]
+pub struct OwnTerm(pub Arc<dyn Term>);
+
+impl PartialEq for OwnTerm {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
 }
 
 impl TermSpec {
@@ -190,6 +203,7 @@ impl TermSpec {
                 q: *q,
                 radius: *radius,
             }),
+            Self::Own(own) => Arc::clone(&own.0),
         }
     }
 }
@@ -380,6 +394,22 @@ pub fn registered_sharings() -> Vec<SharingInfo> {
 }
 
 impl SharingSpec {
+    /// The sum of terms of the user's own. A model of it can be used, not saved.
+    pub fn own(terms: impl IntoIterator<Item = Arc<dyn Term>>) -> Self {
+        let terms = terms.into_iter().map(OwnTerm).map(TermSpec::Own);
+        Self::Sum {
+            terms: terms.collect(),
+        }
+    }
+
+    /// Whether all of it has a name, so that it can be written to a file.
+    pub fn is_named(&self) -> bool {
+        let Self::Sum { terms } = self else {
+            return true;
+        };
+        !terms.iter().any(|term| matches!(term, TermSpec::Own(_)))
+    }
+
     /// The registered name.
     pub fn name(&self) -> &'static str {
         match self {

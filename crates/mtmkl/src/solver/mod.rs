@@ -1,20 +1,20 @@
 //! min over θ in Ψ of J(θ): the outer solvers. They see grids, the sharing and the engine's trait, never data.
 //!
+//! - [`Newton`] (`newton`, steps and damping) minimises a model of J over Ψ at each step (`interior`), which also knows what other evaluations said
+//!   (`bundle`);
+//! - [`Epf`] is the paper's Algorithm 1.
+//!
 //! Both keep a certificate: for any θ in Ψ and any feasible α, converged or not,
 //!
 //! D(α) = (part of ḡ without θ) − σ_Ψ(s(α))  ≤  J*  ≤  J(θ) ≤ Σ_t (value + inner gap)
 //!
 //! so the difference is a rigorous optimality gap for the whole problem.
 
-mod block;
+mod bundle;
 mod certificate;
-mod cuts;
 mod epf;
-mod excess;
-mod model;
+mod interior;
 mod newton;
-mod system;
-mod term;
 
 use serde::{Deserialize, Serialize};
 

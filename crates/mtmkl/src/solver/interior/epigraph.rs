@@ -1,30 +1,36 @@
-//! Cuts inside the model's interior point method: max(0, max_j r_j) as a height e above all of them, eliminated before the system is factored.
+//! Cuts inside the model's interior point method: max(0, max_j r_j(δ)) = min e over e ≥ 0, r_j(δ) + v_j = e, v ≥ 0.
+//!
+//! The epigraph variable e, the slacks v and their multipliers are eliminated before the system is factored. With w_j = λ_j/v_j, A the slopes of the cuts in rows,
+//! η the multiplier of e ≥ 0 and π = Σ_j w_j + η/e, the pivot of e, what is left in the Newton matrix of θᵗ is A'(W − ww'/π)A.
 
-use super::cuts::Cut;
+use super::super::bundle::Cut;
 use crate::grid::dot;
 use crate::linalg::axpy;
 
-/// The cuts of one task inside the interior point method: minimise … + e over e ≥ 0, r_j + v_j = e, v ≥ 0.
+/// The epigraph variable of one task's cuts, their slacks and all multipliers.
 #[derive(Debug, Clone)]
-pub(super) struct Excess<'a> {
+pub(super) struct Epigraph<'a> {
     cuts: &'a [Cut],
     /// e
-    height: f64,
-    /// The multiplier of e ≥ 0.
-    hold: f64,
+    epigraph: f64,
+    /// η, the multiplier of e ≥ 0.
+    multiplier: f64,
+    /// v
     slack: Vec<f64>,
-    /// λ_j of v_j ≥ 0; Σλ + hold = 1 at the end.
+    /// λ_j of v_j ≥ 0; Σλ + η = 1 at the end, so that these are the proportions of the cuts.
     weights: Vec<f64>,
 }
 
-/// So many Newton steps find the height to begin with.
+/// So many Newton steps at most find e to begin with; a few are usual, and a start that is not quite central only costs a little of the first step.
 const CENTRING: usize = 20;
+/// A sum this close to one is one: multipliers need not be exact to begin with.
+const CENTRED: f64 = 1e-3;
 
 /// A step of e, v and their multipliers.
 #[derive(Debug, Clone)]
-pub(super) struct ExcessStep {
-    height: f64,
-    hold: f64,
+pub(super) struct EpigraphStep {
+    epigraph: f64,
+    multiplier: f64,
     slack: Vec<f64>,
     weights: Vec<f64>,
 }
@@ -34,36 +40,37 @@ pub(super) struct ExcessStep {
 struct Reduced {
     /// λ_j / v_j
     ratios: Vec<f64>,
-    /// Σ_j λ_j/v_j + hold/e
-    own: f64,
+    /// π = Σ_j λ_j/v_j + η/e
+    pivot: f64,
     /// μ/v_j, less the predictor's products.
     targets: Vec<f64>,
     /// Σ targets + μ/e − 1
     right: f64,
 }
 
-impl<'a> Excess<'a> {
-    /// At δ, where all complementarity products are μ and Σλ + hold = 1: the height e with μ/e + Σ_j μ/(e − r_j) = 1.
+impl<'a> Epigraph<'a> {
+    /// At δ, where all complementarity products are μ and Σλ + η = 1: the e with μ/e + Σ_j μ/(e − r_j) = 1.
     pub(super) fn new(cuts: &'a [Cut], delta: &[f64], mu: f64) -> Self {
         let values: Vec<f64> = cuts.iter().map(|cut| cut.value(delta)).collect();
         let highest = values.iter().fold(0.0_f64, |a, &b| a.max(b));
         // The sum falls from at least one to at most one between these; it is convex there, so Newton's steps stay on one side.
-        let mut height = highest + mu;
+        let mut epigraph = highest + mu;
         for _ in 0..CENTRING {
-            let terms = || values.iter().map(|value| mu / (height - value));
-            let sum = mu / height + terms().sum::<f64>();
-            let fall = mu / (height * height) + terms().map(|term| term * term / mu).sum::<f64>();
-            height += (sum - 1.0) / fall;
-            if sum <= 1.0 + 1e-3 {
+            let terms = || values.iter().map(|value| mu / (epigraph - value));
+            let sum = mu / epigraph + terms().sum::<f64>();
+            let fall =
+                mu / (epigraph * epigraph) + terms().map(|term| term * term / mu).sum::<f64>();
+            epigraph += (sum - 1.0) / fall;
+            if sum <= 1.0 + CENTRED {
                 break;
             }
         }
         Self {
             cuts,
-            height,
-            hold: mu / height,
-            slack: values.iter().map(|value| height - value).collect(),
-            weights: values.iter().map(|value| mu / (height - value)).collect(),
+            epigraph,
+            multiplier: mu / epigraph,
+            slack: values.iter().map(|value| epigraph - value).collect(),
+            weights: values.iter().map(|value| mu / (epigraph - value)).collect(),
         }
     }
 
@@ -72,13 +79,13 @@ impl<'a> Excess<'a> {
             return (0.0, 0.0);
         }
         (
-            self.height * self.hold + dot(&self.slack, &self.weights),
+            self.epigraph * self.multiplier + dot(&self.slack, &self.weights),
             1.0 + self.cuts.len() as f64,
         )
     }
 
     /// The same sum after this step.
-    pub(super) fn complementarity_after(&self, direction: &ExcessStep, step: f64) -> f64 {
+    pub(super) fn complementarity_after(&self, direction: &EpigraphStep, step: f64) -> f64 {
         if self.cuts.is_empty() {
             return 0.0;
         }
@@ -87,11 +94,12 @@ impl<'a> Excess<'a> {
         let products = slack
             .zip(weights)
             .map(|((v, dv), (l, dl))| (v + step * dv) * (l + step * dl));
-        (self.height + step * direction.height) * (self.hold + step * direction.hold)
+        (self.epigraph + step * direction.epigraph)
+            * (self.multiplier + step * direction.multiplier)
             + products.sum::<f64>()
     }
 
-    fn reduced(&self, mu: f64, predicted: Option<&ExcessStep>) -> Reduced {
+    fn reduced(&self, mu: f64, predicted: Option<&EpigraphStep>) -> Reduced {
         let ratios: Vec<f64> = self
             .weights
             .iter()
@@ -104,29 +112,29 @@ impl<'a> Excess<'a> {
                 (mu - product) / self.slack[j]
             })
             .collect();
-        let product = predicted.map_or(0.0, |p| p.height * p.hold);
+        let product = predicted.map_or(0.0, |p| p.epigraph * p.multiplier);
         Reduced {
-            own: ratios.iter().sum::<f64>() + self.hold / self.height,
-            right: targets.iter().sum::<f64>() + (mu - product) / self.height - 1.0,
+            pivot: ratios.iter().sum::<f64>() + self.multiplier / self.epigraph,
+            right: targets.iter().sum::<f64>() + (mu - product) / self.epigraph - 1.0,
             ratios,
             targets,
         }
     }
 
-    /// G with G'G = A'(W − ww'/own)A, the curvature that the cuts leave; W = diag(w), w_j = λ_j/v_j.
+    /// G with G'G = A'(W − ww'/π)A, the curvature that the cuts leave; W = diag(w), w_j = λ_j/v_j.
     pub(super) fn curvature(&self) -> Vec<f64> {
         let Some(first) = self.cuts.first() else {
             return Vec::new();
         };
         let kernels = first.slope.len();
         let reduced = self.reduced(0.0, None);
-        let own = reduced.own;
-        // G = (I − c uu')W^½A, u = (w/own)^½ and 1 − |u|² = hold/(e own), is the root that needs no factorisation.
-        let left = self.hold / self.height / own;
+        let pivot = reduced.pivot;
+        // G = (I − c uu')W^½A, u = (w/π)^½ and 1 − |u|² = η/(e π), is the root that needs no factorisation.
+        let left = self.multiplier / self.epigraph / pivot;
         let scale = (1.0 + left.sqrt()).recip();
         let mut mean = vec![0.0; kernels];
         for (w, cut) in reduced.ratios.iter().zip(self.cuts) {
-            axpy(w / own, &cut.slope, &mut mean);
+            axpy(w / pivot, &cut.slope, &mut mean);
         }
         let mut rows = vec![0.0; self.cuts.len() * kernels];
         let cuts = reduced.ratios.iter().zip(self.cuts);
@@ -140,13 +148,13 @@ impl<'a> Excess<'a> {
     }
 
     /// Adds the cuts' part to the right-hand side of θᵗ.
-    pub(super) fn add_right(&self, mu: f64, predicted: Option<&ExcessStep>, out: &mut [f64]) {
+    pub(super) fn add_right(&self, mu: f64, predicted: Option<&EpigraphStep>, out: &mut [f64]) {
         if self.cuts.is_empty() {
             return;
         }
         let reduced = self.reduced(mu, predicted);
         for (j, cut) in self.cuts.iter().enumerate() {
-            let pull = reduced.ratios[j] * reduced.right / reduced.own - reduced.targets[j];
+            let pull = reduced.ratios[j] * reduced.right / reduced.pivot - reduced.targets[j];
             axpy(pull, &cut.slope, out);
         }
     }
@@ -156,12 +164,12 @@ impl<'a> Excess<'a> {
         &self,
         change: &[f64],
         mu: f64,
-        predicted: Option<&ExcessStep>,
-    ) -> ExcessStep {
+        predicted: Option<&EpigraphStep>,
+    ) -> EpigraphStep {
         if self.cuts.is_empty() {
-            return ExcessStep {
-                height: 0.0,
-                hold: 0.0,
+            return EpigraphStep {
+                epigraph: 0.0,
+                multiplier: 0.0,
                 slack: Vec::new(),
                 weights: Vec::new(),
             };
@@ -172,16 +180,17 @@ impl<'a> Excess<'a> {
             .iter()
             .map(|cut| dot(&cut.slope, change))
             .collect();
-        let height = (dot(&reduced.ratios, &along) + reduced.right) / reduced.own;
-        let slack: Vec<f64> = along.iter().map(|along| height - along).collect();
+        let epigraph = (dot(&reduced.ratios, &along) + reduced.right) / reduced.pivot;
+        let slack: Vec<f64> = along.iter().map(|along| epigraph - along).collect();
         let weights = (0..slack.len())
             .map(|j| reduced.targets[j] - self.weights[j] - reduced.ratios[j] * slack[j])
             .collect();
-        let product = predicted.map_or(0.0, |p| p.height * p.hold);
-        let hold = (mu - product - self.hold * height) / self.height - self.hold;
-        ExcessStep {
-            height,
-            hold,
+        let product = predicted.map_or(0.0, |p| p.epigraph * p.multiplier);
+        let multiplier =
+            (mu - product - self.multiplier * epigraph) / self.epigraph - self.multiplier;
+        EpigraphStep {
+            epigraph,
+            multiplier,
             slack,
             weights,
         }
@@ -190,9 +199,12 @@ impl<'a> Excess<'a> {
     /// All pairs of a positive quantity and its change.
     pub(super) fn pairs<'b>(
         &'b self,
-        step: &'b ExcessStep,
+        step: &'b EpigraphStep,
     ) -> impl Iterator<Item = (f64, f64)> + 'b {
-        let own = [(self.height, step.height), (self.hold, step.hold)];
+        let own = [
+            (self.epigraph, step.epigraph),
+            (self.multiplier, step.multiplier),
+        ];
         let own = own
             .into_iter()
             .take(if self.cuts.is_empty() { 0 } else { 2 });
@@ -205,9 +217,9 @@ impl<'a> Excess<'a> {
         own.chain(slack).chain(weights)
     }
 
-    pub(super) fn advance(&mut self, direction: &ExcessStep, step: f64) {
-        self.height += step * direction.height;
-        self.hold += step * direction.hold;
+    pub(super) fn advance(&mut self, direction: &EpigraphStep, step: f64) {
+        self.epigraph += step * direction.epigraph;
+        self.multiplier += step * direction.multiplier;
         axpy(step, &direction.slack, &mut self.slack);
         axpy(step, &direction.weights, &mut self.weights);
     }
