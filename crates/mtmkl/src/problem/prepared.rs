@@ -249,15 +249,12 @@ impl Prepared<'_> {
                 solve,
             },
         };
-        let common = choice.sharing.common(&solution.parts);
-        let specific = choice.sharing.specific(&solution.parts);
         Ok(Model::assemble(
             spec,
             &problem.sets,
             &problem.tasks,
-            solution.theta,
-            common,
-            specific,
+            &choice.sharing,
+            &solution.parts,
             fitted,
             witness,
             outcome,

@@ -1,0 +1,118 @@
+//! θ in its summands: the weights of each term of the sharing, with its label and the tasks that its rows reach.
+//!
+//! In the model file the labels and reaches of all parts are one tensor of JSON text, `parts`, beside a tensor of weights for each: readers of version 2
+//! pass over tensors that they do not know. Files without it say the parts by their reach only.
+
+use std::collections::BTreeMap;
+
+use safetensors::tensor::Dtype;
+use serde::{Deserialize, Serialize};
+
+use super::file::{Reader, Tensor, format_error};
+use crate::error::Result;
+use crate::grid::{Grid, Shape};
+use crate::sharing::{Parts, Reach, Sharing};
+
+/// The weights of one term of the sharing: θᵗ is the sum of the rows of all parts that reach task t.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// What the term calls itself: `common`, `specific`, or a name of its own.
+    pub label: String,
+    /// Which tasks each row reaches.
+    pub reach: Reach,
+    /// A row of M weights for each.
+    pub weights: Grid,
+}
+
+/// A part in the file, but for its weights.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartHeader {
+    label: String,
+    reach: Reach,
+}
+
+/// The parts of a fit.
+pub(super) fn labelled(sharing: &Sharing, parts: &Parts) -> Vec<Part> {
+    let terms = sharing.terms().iter().zip(sharing.reaches());
+    terms
+        .zip(&parts.0)
+        .map(|((term, reach), weights)| Part {
+            label: term.label().to_string(),
+            reach: reach.clone(),
+            weights: weights.clone(),
+        })
+        .collect()
+}
+
+const HEADERS: &str = "parts";
+
+fn name(number: usize) -> String {
+    format!("part.{number}")
+}
+
+/// Adds the tensors of these parts.
+pub(super) fn write(parts: &[Part], tensors: &mut BTreeMap<String, Tensor>) -> Result<()> {
+    let headers: Vec<PartHeader> = parts
+        .iter()
+        .map(|part| PartHeader {
+            label: part.label.clone(),
+            reach: part.reach.clone(),
+        })
+        .collect();
+    let text = serde_json::to_vec(&headers).map_err(|error| format_error(error.to_string()))?;
+    let text = Tensor {
+        dtype: Dtype::U8,
+        shape: vec![text.len()],
+        bytes: text,
+    };
+    tensors.insert(HEADERS.to_string(), text);
+    for (number, part) in parts.iter().enumerate() {
+        let weights = &part.weights;
+        let shape = vec![weights.rows(), weights.kernels()];
+        tensors.insert(name(number), Tensor::floats(shape, weights.values()));
+    }
+    Ok(())
+}
+
+/// The parts in a file; of one without them those that its common and specific weights are.
+pub(super) fn read(
+    file: &Reader<'_>,
+    shape: Shape,
+    common: Option<&Grid>,
+    specific: Option<&Grid>,
+) -> Result<Vec<Part>> {
+    if !file.has(HEADERS) {
+        let known = [
+            ("common", Reach::All, common),
+            ("specific", Reach::Each, specific),
+        ];
+        let known = known.into_iter().filter_map(|(label, reach, weights)| {
+            Some(Part {
+                label: label.to_string(),
+                reach,
+                weights: weights?.clone(),
+            })
+        });
+        return Ok(known.collect());
+    }
+    let (_, text) = file.bytes(HEADERS, Dtype::U8)?;
+    let headers: Vec<PartHeader> = serde_json::from_slice(text)
+        .map_err(|error| format_error(format!("bad tensor `{HEADERS}`: {error}")))?;
+    headers
+        .into_iter()
+        .enumerate()
+        .map(|(number, PartHeader { label, reach })| {
+            reach
+                .check(shape.tasks)
+                .map_err(|error| format_error(format!("part `{label}`: {error}")))?;
+            let rows = reach.rows(shape.tasks);
+            let weights = file.grid(&name(number), rows, shape.kernels)?;
+            Ok(Part {
+                label,
+                reach,
+                weights,
+            })
+        })
+        .collect()
+}
