@@ -416,7 +416,7 @@ fn check_version(header: &str) -> Result<()> {
 }
 
 /// Tensors of a file, checked as they are read.
-pub(super) struct Reader<'a>(SafeTensors<'a>);
+pub(super) struct Reader<'a>(pub(super) SafeTensors<'a>);
 
 impl Reader<'_> {
     pub(super) fn bytes(&self, name: &str, dtype: Dtype) -> Result<(Vec<usize>, &[u8])> {

@@ -116,3 +116,84 @@ pub(super) fn read(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use safetensors::tensor::SafeTensors;
+
+    const SHAPE: Shape = Shape {
+        tasks: 3,
+        kernels: 2,
+    };
+
+    fn part(label: &str, reach: Reach) -> Part {
+        let rows = reach.rows(SHAPE.tasks);
+        let values = (0..rows * SHAPE.kernels).map(|i| 0.1 + i as f64 / 3.0);
+        Part {
+            label: label.to_string(),
+            reach,
+            weights: Grid::from_values(rows, SHAPE.kernels, values.collect()),
+        }
+    }
+
+    fn written(parts: &[Part]) -> BTreeMap<String, Tensor> {
+        let mut tensors = BTreeMap::new();
+        write(parts, &mut tensors).unwrap();
+        tensors
+    }
+
+    fn read_back(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<Part>> {
+        let named = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor));
+        let bytes = safetensors::serialize(named, None).unwrap();
+        let file = Reader(SafeTensors::deserialize(&bytes).unwrap());
+        let common = Grid::filled(1, SHAPE.kernels, 0.5);
+        read(&file, SHAPE, Some(&common), None)
+    }
+
+    #[test]
+    fn parts_of_every_reach_come_back_as_they_were() {
+        let parts = [
+            part("common", Reach::All),
+            part(
+                "Häuser \"A\"",
+                Reach::groups([vec![2, 0], vec![1, 2], vec![1]]),
+            ),
+            part("specific", Reach::Each),
+        ];
+        assert_eq!(read_back(&written(&parts)).unwrap(), parts);
+    }
+
+    #[test]
+    fn a_file_without_parts_has_those_of_its_common_and_specific_weights() {
+        let other = Tensor::floats(vec![1], &[1.0]);
+        let old = [("offsets".to_string(), other)].into_iter().collect();
+        let parts = read_back(&old).unwrap();
+        assert_eq!(parts.len(), 1);
+        assert_eq!((&*parts[0].label, &parts[0].reach), ("common", &Reach::All));
+        assert_eq!(parts[0].weights.values(), [0.5, 0.5]);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_the_model_are_refused() {
+        let faults = [
+            part("far", Reach::groups([vec![0, 3]])),
+            part("twice", Reach::groups([vec![1, 1]])),
+            part("none", Reach::groups([vec![]])),
+        ];
+        for fault in faults {
+            let error = read_back(&written(&[fault])).unwrap_err();
+            assert!(matches!(error, crate::error::Error::Format { .. }));
+        }
+        let mut tensors = written(&[part("common", Reach::All)]);
+        tensors.insert(name(0), Tensor::floats(vec![2, 2], &[1.0; 4]));
+        assert!(read_back(&tensors).is_err());
+        tensors.remove(&name(0));
+        assert!(read_back(&tensors).is_err());
+        let mut tensors = written(&[part("common", Reach::All)]);
+        if let Some(text) = tensors.get_mut(HEADERS) {
+            text.bytes[1] = b'x';
+        }
+        assert!(read_back(&tensors).is_err());
+    }
+}

@@ -27,6 +27,19 @@ pub(in crate::solver) struct Cut {
 }
 
 impl Cut {
+    /// One that comes from nowhere.
+    #[cfg(test)]
+    pub(in crate::solver) fn new(slope: Vec<f64>, offset: f64) -> Self {
+        Self {
+            slope,
+            offset,
+            constant: 0.0,
+            sensitivities: Vec::new(),
+            noise: 0.0,
+            source: (0, 1.0),
+        }
+    }
+
     pub(in crate::solver) fn value(&self, delta: &[f64]) -> f64 {
         self.offset + dot(&self.slope, delta)
     }

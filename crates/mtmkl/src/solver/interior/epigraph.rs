@@ -233,3 +233,154 @@ impl<'a> Epigraph<'a> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::solve_small;
+    use crate::random::Random;
+
+    const KERNELS: usize = 4;
+    const CUTS: usize = 3;
+
+    fn numbers(count: usize, random: &mut Random) -> Vec<f64> {
+        (0..count).map(|_| 0.1 + random.uniform()).collect()
+    }
+
+    fn signed(count: usize, random: &mut Random) -> Vec<f64> {
+        (0..count).map(|_| random.uniform() - 0.5).collect()
+    }
+
+    /// Cuts with any positive slacks and multipliers, on r_j + v_j = e.
+    fn state<'a>(cuts: &'a [Cut], random: &mut Random) -> Epigraph<'a> {
+        Epigraph {
+            cuts,
+            epigraph: 0.1 + random.uniform(),
+            multiplier: 0.1 + random.uniform(),
+            slack: numbers(cuts.len(), random),
+            weights: numbers(cuts.len(), random),
+        }
+    }
+
+    /// The Newton system of δ, e, v, λ, η without any elimination:
+    ///
+    /// D dδ + A'dλ = g − A'λ,  dη + Σ dλ = 1 − η − Σλ,  A dδ + dv − de = 0,  λ dv + v dλ = μ − λv − (products),  η de + e dη = μ − ηe − (product)
+    fn dense(
+        state: &Epigraph<'_>,
+        diagonal: &[f64],
+        right: &[f64],
+        mu: f64,
+        predicted: Option<&EpigraphStep>,
+    ) -> (Vec<f64>, EpigraphStep) {
+        let (m, k) = (diagonal.len(), state.cuts.len());
+        // Where the variables are: δ, e, v, λ, η.
+        let (e, v, l, h) = (m, m + 1, m + 1 + k, m + 1 + 2 * k);
+        let size = h + 1;
+        let mut matrix = vec![0.0; size * size];
+        let mut b = vec![0.0; size];
+        for i in 0..m {
+            matrix[i * size + i] = diagonal[i];
+            b[i] = right[i];
+            for (j, cut) in state.cuts.iter().enumerate() {
+                matrix[i * size + l + j] = cut.slope[i];
+                b[i] -= state.weights[j] * cut.slope[i];
+            }
+        }
+        for j in 0..k {
+            matrix[m * size + l + j] = 1.0;
+            let line = m + 1 + j;
+            for i in 0..m {
+                matrix[line * size + i] = state.cuts[j].slope[i];
+            }
+            matrix[line * size + v + j] = 1.0;
+            matrix[line * size + e] = -1.0;
+            let line = m + 1 + k + j;
+            matrix[line * size + v + j] = state.weights[j];
+            matrix[line * size + l + j] = state.slack[j];
+            let product = predicted.map_or(0.0, |p| p.slack[j] * p.weights[j]);
+            b[line] = mu - state.weights[j] * state.slack[j] - product;
+        }
+        matrix[m * size + h] = 1.0;
+        b[m] = 1.0 - state.multiplier - state.weights.iter().sum::<f64>();
+        matrix[h * size + e] = state.multiplier;
+        matrix[h * size + h] = state.epigraph;
+        let product = predicted.map_or(0.0, |p| p.epigraph * p.multiplier);
+        b[h] = mu - state.epigraph * state.multiplier - product;
+        assert!(solve_small(&mut matrix, &mut b, size));
+        let step = EpigraphStep {
+            epigraph: b[e],
+            multiplier: b[h],
+            slack: b[v..v + k].to_vec(),
+            weights: b[l..l + k].to_vec(),
+        };
+        (b[..m].to_vec(), step)
+    }
+
+    /// The same with everything but δ eliminated.
+    fn reduced(
+        state: &Epigraph<'_>,
+        diagonal: &[f64],
+        right: &[f64],
+        mu: f64,
+        predicted: Option<&EpigraphStep>,
+    ) -> (Vec<f64>, EpigraphStep) {
+        let m = diagonal.len();
+        let mut matrix = vec![0.0; m * m];
+        for (i, value) in diagonal.iter().enumerate() {
+            matrix[i * m + i] = *value;
+        }
+        crate::linalg::add_gram(&state.curvature(), m, &mut matrix);
+        let mut change = right.to_vec();
+        state.add_right(mu, predicted, &mut change);
+        assert!(solve_small(&mut matrix, &mut change, m));
+        let step = state.direction(&change, mu, predicted);
+        (change, step)
+    }
+
+    fn flat(of: &(Vec<f64>, EpigraphStep)) -> Vec<f64> {
+        let (change, step) = of;
+        let own = [step.epigraph, step.multiplier];
+        [&change[..], &own, &step.slack, &step.weights].concat()
+    }
+
+    #[test]
+    fn the_eliminated_system_has_the_dense_one_s_step() {
+        let mut random = Random::new(8);
+        for count in 1..=CUTS {
+            let cuts: Vec<Cut> = (0..count)
+                .map(|_| Cut::new(signed(KERNELS, &mut random), 0.0))
+                .collect();
+            let state = state(&cuts, &mut random);
+            let diagonal = numbers(KERNELS, &mut random);
+            let right = signed(KERNELS, &mut random);
+            let predictor = dense(&state, &diagonal, &right, 0.0, None);
+            let cases = [(0.0, None), (0.3, None), (0.3, Some(&predictor.1))];
+            for (mu, predicted) in cases {
+                let expected = flat(&dense(&state, &diagonal, &right, mu, predicted));
+                let found = flat(&reduced(&state, &diagonal, &right, mu, predicted));
+                for (a, b) in found.iter().zip(&expected) {
+                    assert!((a - b).abs() < 1e-9, "{count} cuts: {a} and {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_start_is_central() {
+        let mut random = Random::new(9);
+        let delta = signed(KERNELS, &mut random);
+        for mu in [1e-6, 1e-2, 10.0] {
+            let cuts: Vec<Cut> = (0..CUTS)
+                .map(|_| Cut::new(signed(KERNELS, &mut random), random.uniform() - 0.7))
+                .collect();
+            let state = Epigraph::new(&cuts, &delta, mu);
+            let total = state.multiplier + state.weights.iter().sum::<f64>();
+            assert!((total - 1.0).abs() < 2e-3, "{total}");
+            let (products, count) = state.complementarity();
+            assert!((products - count * mu).abs() < 1e-12 * count * mu.max(1e-3));
+            for (cut, slack) in cuts.iter().zip(&state.slack) {
+                assert!((cut.value(&delta) + slack - state.epigraph).abs() < 1e-12);
+            }
+        }
+    }
+}

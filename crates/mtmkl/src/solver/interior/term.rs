@@ -371,3 +371,6 @@ impl TermState {
         self.constraint.snap(x, threshold);
     }
 }
+
+#[cfg(test)]
+mod tests;
