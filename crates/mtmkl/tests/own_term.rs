@@ -32,7 +32,7 @@ impl Term for Clinics {
         Reach::groups(self.patients.clone())
     }
 
-    fn label(&self) -> &str {
+    fn label(&self) -> &'static str {
         "clinics"
     }
 

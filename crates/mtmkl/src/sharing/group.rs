@@ -23,7 +23,7 @@ impl Term for Group {
         Reach::Each
     }
 
-    fn label(&self) -> &str {
+    fn label(&self) -> &'static str {
         "specific"
     }
 

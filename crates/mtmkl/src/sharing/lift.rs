@@ -20,7 +20,7 @@ macro_rules! lift {
                 Reach::$reach
             }
 
-            fn label(&self) -> &str {
+            fn label(&self) -> &'static str {
                 $label
             }
 

@@ -21,6 +21,7 @@ mod lift;
 mod lp_ball;
 mod prior_ball;
 mod reach;
+mod registry;
 mod simplex;
 mod spec;
 
@@ -35,8 +36,9 @@ pub use lift::{Common, Independent};
 pub use lp_ball::LpBall;
 pub use prior_ball::PriorBall;
 pub use reach::Reach;
+pub use registry::{SharingInfo, registered_sharings};
 pub use simplex::Simplex;
-pub use spec::{OwnTerm, SetSpec, SharingInfo, SharingSpec, TermSpec, registered_sharings};
+pub use spec::{OwnTerm, SetSpec, SharingSpec, TermSpec};
 
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};

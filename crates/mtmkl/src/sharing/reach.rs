@@ -82,7 +82,7 @@ impl Reach {
         if groups.is_empty() {
             return refused(&[], "at least one group of tasks");
         }
-        for group in groups.iter() {
+        for group in groups {
             let mut seen = vec![false; tasks];
             for &task in group {
                 if task >= tasks {

@@ -12,7 +12,7 @@ use crate::linalg::axpy;
 pub(super) struct Epigraph<'a> {
     cuts: &'a [Cut],
     /// e
-    epigraph: f64,
+    variable: f64,
     /// η, the multiplier of e ≥ 0.
     multiplier: f64,
     /// v
@@ -29,7 +29,7 @@ const CENTRED: f64 = 1e-3;
 /// A step of e, v and their multipliers.
 #[derive(Debug, Clone)]
 pub(super) struct EpigraphStep {
-    epigraph: f64,
+    variable: f64,
     multiplier: f64,
     slack: Vec<f64>,
     weights: Vec<f64>,
@@ -54,23 +54,23 @@ impl<'a> Epigraph<'a> {
         let values: Vec<f64> = cuts.iter().map(|cut| cut.value(delta)).collect();
         let highest = values.iter().fold(0.0_f64, |a, &b| a.max(b));
         // The sum falls from at least one to at most one between these; it is convex there, so Newton's steps stay on one side.
-        let mut epigraph = highest + mu;
+        let mut variable = highest + mu;
         for _ in 0..CENTRING {
-            let terms = || values.iter().map(|value| mu / (epigraph - value));
-            let sum = mu / epigraph + terms().sum::<f64>();
+            let terms = || values.iter().map(|value| mu / (variable - value));
+            let sum = mu / variable + terms().sum::<f64>();
             let fall =
-                mu / (epigraph * epigraph) + terms().map(|term| term * term / mu).sum::<f64>();
-            epigraph += (sum - 1.0) / fall;
+                mu / (variable * variable) + terms().map(|term| term * term / mu).sum::<f64>();
+            variable += (sum - 1.0) / fall;
             if sum <= 1.0 + CENTRED {
                 break;
             }
         }
         Self {
             cuts,
-            epigraph,
-            multiplier: mu / epigraph,
-            slack: values.iter().map(|value| epigraph - value).collect(),
-            weights: values.iter().map(|value| mu / (epigraph - value)).collect(),
+            variable,
+            multiplier: mu / variable,
+            slack: values.iter().map(|value| variable - value).collect(),
+            weights: values.iter().map(|value| mu / (variable - value)).collect(),
         }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Epigraph<'a> {
             return (0.0, 0.0);
         }
         (
-            self.epigraph * self.multiplier + dot(&self.slack, &self.weights),
+            self.variable * self.multiplier + dot(&self.slack, &self.weights),
             1.0 + self.cuts.len() as f64,
         )
     }
@@ -94,7 +94,7 @@ impl<'a> Epigraph<'a> {
         let products = slack
             .zip(weights)
             .map(|((v, dv), (l, dl))| (v + step * dv) * (l + step * dl));
-        (self.epigraph + step * direction.epigraph)
+        (self.variable + step * direction.variable)
             * (self.multiplier + step * direction.multiplier)
             + products.sum::<f64>()
     }
@@ -112,10 +112,10 @@ impl<'a> Epigraph<'a> {
                 (mu - product) / self.slack[j]
             })
             .collect();
-        let product = predicted.map_or(0.0, |p| p.epigraph * p.multiplier);
+        let product = predicted.map_or(0.0, |p| p.variable * p.multiplier);
         Reduced {
-            pivot: ratios.iter().sum::<f64>() + self.multiplier / self.epigraph,
-            right: targets.iter().sum::<f64>() + (mu - product) / self.epigraph - 1.0,
+            pivot: ratios.iter().sum::<f64>() + self.multiplier / self.variable,
+            right: targets.iter().sum::<f64>() + (mu - product) / self.variable - 1.0,
             ratios,
             targets,
         }
@@ -130,7 +130,7 @@ impl<'a> Epigraph<'a> {
         let reduced = self.reduced(0.0, None);
         let pivot = reduced.pivot;
         // G = (I − c uu')W^½A, u = (w/π)^½ and 1 − |u|² = η/(e π), is the root that needs no factorisation.
-        let left = self.multiplier / self.epigraph / pivot;
+        let left = self.multiplier / self.variable / pivot;
         let scale = (1.0 + left.sqrt()).recip();
         let mut mean = vec![0.0; kernels];
         for (w, cut) in reduced.ratios.iter().zip(self.cuts) {
@@ -168,7 +168,7 @@ impl<'a> Epigraph<'a> {
     ) -> EpigraphStep {
         if self.cuts.is_empty() {
             return EpigraphStep {
-                epigraph: 0.0,
+                variable: 0.0,
                 multiplier: 0.0,
                 slack: Vec::new(),
                 weights: Vec::new(),
@@ -180,16 +180,16 @@ impl<'a> Epigraph<'a> {
             .iter()
             .map(|cut| dot(&cut.slope, change))
             .collect();
-        let epigraph = (dot(&reduced.ratios, &along) + reduced.right) / reduced.pivot;
-        let slack: Vec<f64> = along.iter().map(|along| epigraph - along).collect();
+        let variable = (dot(&reduced.ratios, &along) + reduced.right) / reduced.pivot;
+        let slack: Vec<f64> = along.iter().map(|along| variable - along).collect();
         let weights = (0..slack.len())
             .map(|j| reduced.targets[j] - self.weights[j] - reduced.ratios[j] * slack[j])
             .collect();
-        let product = predicted.map_or(0.0, |p| p.epigraph * p.multiplier);
+        let product = predicted.map_or(0.0, |p| p.variable * p.multiplier);
         let multiplier =
-            (mu - product - self.multiplier * epigraph) / self.epigraph - self.multiplier;
+            (mu - product - self.multiplier * variable) / self.variable - self.multiplier;
         EpigraphStep {
-            epigraph,
+            variable,
             multiplier,
             slack,
             weights,
@@ -202,7 +202,7 @@ impl<'a> Epigraph<'a> {
         step: &'b EpigraphStep,
     ) -> impl Iterator<Item = (f64, f64)> + 'b {
         let own = [
-            (self.epigraph, step.epigraph),
+            (self.variable, step.variable),
             (self.multiplier, step.multiplier),
         ];
         let own = own
@@ -218,7 +218,7 @@ impl<'a> Epigraph<'a> {
     }
 
     pub(super) fn advance(&mut self, direction: &EpigraphStep, step: f64) {
-        self.epigraph += step * direction.epigraph;
+        self.variable += step * direction.variable;
         self.multiplier += step * direction.multiplier;
         axpy(step, &direction.slack, &mut self.slack);
         axpy(step, &direction.weights, &mut self.weights);
@@ -255,7 +255,7 @@ mod tests {
     fn state<'a>(cuts: &'a [Cut], random: &mut Random) -> Epigraph<'a> {
         Epigraph {
             cuts,
-            epigraph: 0.1 + random.uniform(),
+            variable: 0.1 + random.uniform(),
             multiplier: 0.1 + random.uniform(),
             slack: numbers(cuts.len(), random),
             weights: numbers(cuts.len(), random),
@@ -303,12 +303,12 @@ mod tests {
         matrix[m * size + h] = 1.0;
         b[m] = 1.0 - state.multiplier - state.weights.iter().sum::<f64>();
         matrix[h * size + e] = state.multiplier;
-        matrix[h * size + h] = state.epigraph;
-        let product = predicted.map_or(0.0, |p| p.epigraph * p.multiplier);
-        b[h] = mu - state.epigraph * state.multiplier - product;
+        matrix[h * size + h] = state.variable;
+        let product = predicted.map_or(0.0, |p| p.variable * p.multiplier);
+        b[h] = mu - state.variable * state.multiplier - product;
         assert!(solve_small(&mut matrix, &mut b, size));
         let step = EpigraphStep {
-            epigraph: b[e],
+            variable: b[e],
             multiplier: b[h],
             slack: b[v..v + k].to_vec(),
             weights: b[l..l + k].to_vec(),
@@ -339,7 +339,7 @@ mod tests {
 
     fn flat(of: &(Vec<f64>, EpigraphStep)) -> Vec<f64> {
         let (change, step) = of;
-        let own = [step.epigraph, step.multiplier];
+        let own = [step.variable, step.multiplier];
         [&change[..], &own, &step.slack, &step.weights].concat()
     }
 
@@ -379,7 +379,7 @@ mod tests {
             let (products, count) = state.complementarity();
             assert!((products - count * mu).abs() < 1e-12 * count * mu.max(1e-3));
             for (cut, slack) in cuts.iter().zip(&state.slack) {
-                assert!((cut.value(&delta) + slack - state.epigraph).abs() < 1e-12);
+                assert!((cut.value(&delta) + slack - state.variable).abs() < 1e-12);
             }
         }
     }

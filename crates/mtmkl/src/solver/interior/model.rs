@@ -87,7 +87,7 @@ const SNAPPED: [f64; 4] = [1e-4, 1e-6, 1e-8, 1e-10];
 const SNAP_RISE: f64 = 0.1;
 const SNAP_GAP: f64 = 1.5;
 
-impl<'a> Model<'a> {
+impl Model<'_> {
     /// q(θ) − q(θ_k)
     pub(in crate::solver) fn value(&self, theta: &Grid) -> f64 {
         let mut value = 0.0;

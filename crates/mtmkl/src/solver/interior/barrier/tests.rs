@@ -91,7 +91,9 @@ fn assembled(rows: &[RowMatrix], over_all: Option<&Border>) -> Vec<f64> {
         let borders = own.borders.iter().filter(|border| border.inverse != 0.0);
         borders.for_each(|border| add(row * KERNELS, border));
     }
-    over_all.into_iter().for_each(|border| add(0, border));
+    if let Some(border) = over_all {
+        add(0, border);
+    }
     for (row, own) in rows.iter().enumerate() {
         for (kernel, value) in own.diagonal.iter().enumerate() {
             let i = row * KERNELS + kernel;
@@ -189,8 +191,9 @@ fn points_are_moved_into_the_set_and_keep_their_size_when_snapped() {
             // Above every radius, with one entry on its way to zero; below the upper bound once the sum is made exact.
             let scale = 1.4 + 0.2 * row as f64;
             let row = x.row_mut(row);
-            row.iter_mut()
-                .for_each(|value| *value = scale * (0.9 + 0.1 * *value));
+            for value in row.iter_mut() {
+                *value = scale * (0.9 + 0.1 * *value);
+            }
             row[1] = 1e-7;
         }
         barrier.project(&mut x);

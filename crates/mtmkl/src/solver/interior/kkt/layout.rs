@@ -40,16 +40,16 @@ impl Layout {
                     continue;
                 }
                 tasks.sort_unstable();
-                match reached.iter().position(|known| *known == tasks) {
-                    Some(node) => layout.nodes[node].push((term, row)),
-                    None => {
-                        for &task in &tasks {
-                            layout.above[task].push(layout.nodes.len());
-                        }
-                        layout.nodes.push(vec![(term, row)]);
-                        reached.push(tasks);
+                let known = reached.iter().position(|known| *known == tasks);
+                let node = known.unwrap_or_else(|| {
+                    for &task in &tasks {
+                        layout.above[task].push(layout.nodes.len());
                     }
-                }
+                    layout.nodes.push(Vec::new());
+                    reached.push(tasks);
+                    layout.nodes.len() - 1
+                });
+                layout.nodes[node].push((term, row));
             }
         }
         layout
