@@ -8,7 +8,7 @@
 //!
 //! The result is feasible and comes with its own certificate, the Frank–Wolfe gap of the model by the sharing's oracle.
 
-use super::super::bundle::Cut;
+use crate::solver::bundle::Cut;
 use super::epigraph::Epigraph;
 use super::kkt::{Hessian, KktSystem, Layout};
 use super::term::TermState;
@@ -72,8 +72,8 @@ impl Iterate<'_> {
 
 /// No more interior point iterations than this; some twenty are usual.
 const MAX_ITERATIONS: usize = 80;
-/// An iterate is looked at (moved into Ψ, with its Frank–Wolfe gap, which costs about as much as a tenth of an iteration) when the sum of its complementarity
-/// products, about its gap, is within this many times what is wanted …
+/// An iterate is looked at (moved into Ψ, with its Frank–Wolfe gap, an oracle call and an image by every H) when the sum of its complementarity products, about its
+/// gap, is within this many times what is wanted …
 const NEAR: f64 = 2.0;
 /// … and every so many iterations anyway, since that sum says little of an iterate whose residuals are large.
 const LOOK: usize = 8;

@@ -1,7 +1,7 @@
 //! Where a block's next step leads: to the minimum over Ψ of J's model here, as precisely as the gap deserves.
 
-use super::super::bundle::{Cut, Proof};
-use super::super::interior::{Minimum, Model};
+use crate::solver::bundle::{Cut, Proof};
+use crate::solver::interior::{Minimum, Model};
 use super::block::{Block, MOST_MODELS};
 use crate::engine::Curvature;
 use crate::sharing::{Constraint, Parts};

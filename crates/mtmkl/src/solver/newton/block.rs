@@ -1,7 +1,7 @@
 //! Tasks that step together: all of them or, where Ψ is a product over tasks, each on its own. Then J = Σ_t J_t has nothing that ties one
 //! task's step to another's: each has its own damping and its own bound, and is done when it is done.
 
-use super::super::bundle::{History, Known, Proof};
+use crate::solver::bundle::{History, Known, Proof};
 use super::damping::Damping;
 use crate::engine::Evaluation;
 use crate::grid::Grid;

@@ -4,7 +4,7 @@
 //! dual variables sit at their bounds H vanishes, though J bends as soon as they come off; how much of the majorant's curvature is missing is read off J at the last
 //! point.
 
-use super::super::bundle::Known;
+use crate::solver::bundle::Known;
 use crate::engine::Curvature;
 use crate::grid::Grid;
 

@@ -33,7 +33,7 @@ use split::{blocks, joined, share};
 pub struct Newton;
 
 /// From this T M² on the model is worth threads of its own: an iteration makes some T M² multiplications at least, a model has some twenty iterations, and
-/// 200,000 multiplications are what waking threads costs.
+/// 200,000 multiplications are about what starting threads costs.
 const LARGE: usize = 10_000;
 /// A gap that did not fall in this many steps will not fall.
 const IDLE_PASSES: usize = 30;
