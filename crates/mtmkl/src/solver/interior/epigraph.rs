@@ -3,9 +3,9 @@
 //! The epigraph variable e, the slacks v and their multipliers are eliminated before the system is factored. With w_j = λ_j/v_j, A the slopes of the cuts in rows,
 //! η the multiplier of e ≥ 0 and π = Σ_j w_j + η/e, the pivot of e, what is left in the Newton matrix of θᵗ is A'(W − ww'/π)A.
 
-use crate::solver::bundle::Cut;
 use crate::grid::dot;
 use crate::linalg::axpy;
+use crate::solver::bundle::Cut;
 
 /// The epigraph variable of one task's cuts, their slacks and all multipliers.
 #[derive(Debug, Clone)]

@@ -8,13 +8,14 @@
 //!
 //! The result is feasible and comes with its own certificate, the Frank–Wolfe gap of the model by the sharing's oracle.
 
-use crate::solver::bundle::Cut;
+use super::barrier::is_variable;
 use super::epigraph::Epigraph;
 use super::kkt::{Hessian, KktSystem, Layout};
 use super::term::TermState;
 use crate::engine::Curvature;
 use crate::grid::{Grid, dot};
 use crate::sharing::{Constraint, Parts, Sharing};
+use crate::solver::bundle::Cut;
 
 /// J around θ_k, to second order.
 #[derive(Debug, Clone, Copy)]
@@ -192,16 +193,15 @@ impl<'a> Workspace<'a> {
         constraints: &'a [Constraint],
         hessians: Vec<Hessian<'a>>,
     ) -> Self {
-        let mut work = Self {
+        let kernels = model.theta.kernels();
+        let terms = model.sharing.reaches().iter().zip(constraints);
+        let variable = terms.map(|(reach, own)| is_variable(own, kernels).then_some(reach));
+        Self {
             model,
             constraints,
-            layout: Layout::new([], 0),
+            layout: Layout::new(variable, model.theta.rows()),
             hessians,
-        };
-        let reaches = model.sharing.reaches().iter().zip(work.terms());
-        let variable = reaches.map(|(reach, term)| term.is_variable().then_some(reach));
-        work.layout = Layout::new(variable, model.theta.rows());
-        work
+        }
     }
 
     /// Strictly feasible, balanced starting points.

@@ -1,10 +1,10 @@
 //! Where a block's next step leads: to the minimum over Ψ of J's model here, as precisely as the gap deserves.
 
-use crate::solver::bundle::{Cut, Proof};
-use crate::solver::interior::{Minimum, Model};
 use super::block::{Block, MOST_MODELS};
 use crate::engine::Curvature;
 use crate::sharing::{Constraint, Parts};
+use crate::solver::bundle::{Cut, Proof};
+use crate::solver::interior::{Minimum, Model};
 
 /// How precisely to solve the model, as a part of the current gap …
 const MODEL_ACCURACY: f64 = 0.02;

@@ -1,11 +1,11 @@
 //! Tasks that step together: all of them or, where Ψ is a product over tasks, each on its own. Then J = Σ_t J_t has nothing that ties one
 //! task's step to another's: each has its own damping and its own bound, and is done when it is done.
 
-use crate::solver::bundle::{History, Known, Proof};
 use super::damping::Damping;
 use crate::engine::Evaluation;
 use crate::grid::Grid;
 use crate::sharing::{Parts, Sharing};
+use crate::solver::bundle::{History, Known, Proof};
 
 /// A step must achieve this part of what the model's slope promises (Armijo's condition): hardly more than not to rise, since the certificate and not the descent
 /// tells when to stop.

@@ -4,9 +4,9 @@
 //! dual variables sit at their bounds H vanishes, though J bends as soon as they come off; how much of the majorant's curvature is missing is read off J at the last
 //! point.
 
-use crate::solver::bundle::Known;
 use crate::engine::Curvature;
 use crate::grid::Grid;
+use crate::solver::bundle::Known;
 
 /// Damping below this is none.
 const LEAST: f64 = 1e-3;

@@ -113,8 +113,20 @@ impl Clone for Box<dyn Barrier> {
     }
 }
 
+/// Whether a constraint on rows of M leaves anything to choose.
+pub(super) fn is_variable(constraint: &Constraint, kernels: usize) -> bool {
+    match constraint {
+        Constraint::Constant => false,
+        Constraint::RowSum { total, upper } => !RowSum::is_point(*total, *upper, kernels),
+        _ => true,
+    }
+}
+
 /// The barrier of a constraint on rows of M.
 pub(super) fn barrier(constraint: &Constraint, rows: usize, kernels: usize) -> Box<dyn Barrier> {
+    if !is_variable(constraint, kernels) {
+        return Box::new(Constant::new());
+    }
     match constraint {
         // With one row there is nothing to mix.
         Constraint::MixedNorm { p, radius, .. } if rows == 1 => {
@@ -124,9 +136,6 @@ pub(super) fn barrier(constraint: &Constraint, rows: usize, kernels: usize) -> B
             Box::new(MixedNorm::new(*p, *q, *radius, rows, kernels))
         }
         Constraint::RowNorm { p, radius } => Box::new(RowNorm::new(*p, *radius, rows, kernels)),
-        Constraint::RowSum { total, upper } if RowSum::is_point(*total, *upper, kernels) => {
-            Box::new(Constant::new())
-        }
         Constraint::RowSum { total, upper } => Box::new(RowSum::new(*total, *upper)),
         Constraint::RowBall { centre, radius } => {
             Box::new(RowBall::new(centre.clone(), *radius, rows))
