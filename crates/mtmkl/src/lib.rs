@@ -43,6 +43,7 @@ pub mod error;
 mod gram;
 pub mod grid;
 pub mod kernel;
+pub mod ledger;
 mod linalg;
 pub mod machine;
 pub mod model;
