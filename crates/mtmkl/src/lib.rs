@@ -60,6 +60,7 @@ mod vector;
 pub use data::{GivenGram, Rows, Samples, Targets, Task};
 pub use error::{Error, Result};
 pub use gram::{Definiteness, Storage};
+pub use ledger::Ledger;
 pub use model::{CrossGram, Input, Model};
 pub use pool::Pool;
 pub use problem::{Fitting, Precision, Preparation, Prepared, Problem, ProblemSpec};

@@ -10,8 +10,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Model, Pool, Precision, Preparation,
-    Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task,
+    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Ledger, Model, Pool, Precision,
+    Preparation, Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task,
 };
 
 /// Six samples of two columns; `near` and `far` are tasks on them.
@@ -861,7 +861,7 @@ fn more_memory_than_allowed_is_refused_with_both_figures() {
     assert_eq!(needed, 3 * 36 * 8);
     let prepare = |memory_limit| {
         problem.prepare(&Preparation {
-            memory_limit,
+            ledger: Ledger::new(memory_limit),
             pool: Some(Pool::new(1).unwrap()),
             ..Preparation::default()
         })

@@ -10,6 +10,7 @@ use crate::data::Samples;
 use crate::engine::{self, Engine, LocalEngine, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{self, Grams, Storage};
+use crate::ledger::Ledger;
 use crate::machine::MachineSpec;
 use crate::model::Model;
 use crate::pool::Pool;
@@ -40,7 +41,7 @@ pub struct Prepared {
     concave: bool,
     storage: Storage,
     /// What it was prepared under: fits of parts of it hold it too.
-    memory_limit: u64,
+    ledger: Ledger,
     precision: Precision,
     pool: Pool,
     seconds: f64,
@@ -70,6 +71,11 @@ impl Prepared {
     /// The problem.
     pub fn problem(&self) -> &Problem {
         &self.problem
+    }
+
+    /// The account of memory.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// The threads that compute.
@@ -211,7 +217,8 @@ impl Problem {
     pub fn prepare(&self, preparation: &Preparation) -> Result<Prepared> {
         let started = Instant::now();
         let pool = preparation.pool()?;
-        let (precision, limit) = (preparation.precision, preparation.memory_limit);
+        let (precision, ledger) = (preparation.precision, &preparation.ledger);
+        let limit = ledger.left();
         let needed = |storage| self.memory_needed(storage, precision, pool.threads());
         let may_be = match preparation.storage {
             Some(storage) => vec![storage],
@@ -252,7 +259,7 @@ impl Problem {
             gathered: vec![false; self.sets.len()],
             concave,
             storage,
-            memory_limit: limit,
+            ledger: ledger.clone(),
             precision,
             pool,
             seconds: started.elapsed().as_secs_f64(),
@@ -281,7 +288,7 @@ impl Problem {
             .iter()
             .map(|&kernel| other.kernels[kernel])
             .collect();
-        let limit = other.memory_limit;
+        let limit = other.ledger.limit();
         let views: Vec<Option<&[usize]>> = (0..self.sets.len())
             .map(|set| {
                 let mut own = self.tasks.iter().filter(|task| task.samples == set);
@@ -324,7 +331,7 @@ impl Problem {
             gathered: views.iter().map(Option::is_some).collect(),
             concave: other.concave,
             storage: other.storage,
-            memory_limit: limit,
+            ledger: other.ledger.clone(),
             precision: other.precision,
             pool: pool.clone(),
             seconds: 0.0,
