@@ -4,11 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-/// room → the rooms it may use. `error`, `random` and `vector` are open to all.
+/// room → the rooms it may use. `error`, `ledger`, `random` and `vector` are open to all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
     ("error", &["run"]),
-    ("run", &[]),
+    ("pool", &[]),
+    ("run", &["pool"]),
+    ("ledger", &[]),
     ("random", &[]),
     ("vector", &[]),
     ("data", &[]),
@@ -20,14 +22,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sharing", &["grid"]),
     (
         "engine",
-        &["machine", "gram", "qp", "linalg", "grid", "run"],
+        &["machine", "gram", "qp", "linalg", "grid", "pool", "run"],
     ),
-    ("solver", &["engine", "sharing", "grid", "run", "linalg"]),
+    (
+        "solver",
+        &["engine", "sharing", "grid", "pool", "run", "linalg"],
+    ),
     (
         "problem",
         &[
-            "data", "engine", "gram", "grid", "kernel", "machine", "model", "run", "sharing",
-            "solver",
+            "data", "engine", "gram", "grid", "kernel", "machine", "model", "pool", "run",
+            "sharing", "solver",
         ],
     ),
     (
@@ -40,7 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "select",
         &[
-            "data", "gram", "kernel", "machine", "model", "problem", "run", "sharing",
+            "data", "gram", "kernel", "machine", "model", "pool", "problem", "run", "sharing",
         ],
     ),
 ];
@@ -95,6 +100,7 @@ fn rooms_look_only_where_they_may() {
         for used in rooms_used(&fs::read_to_string(&file).unwrap()) {
             let open = used == room
                 || used == "error"
+                || used == "ledger"
                 || used == "random"
                 || used == "vector"
                 || allowed.contains(&used.as_str());

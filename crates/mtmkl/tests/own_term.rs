@@ -13,7 +13,7 @@ use mtmkl::sharing::{
     Common, Constraint, Group, Level, LpBall, OwnTerm, Reach, SharingSpec, Term, TermSpec,
 };
 use mtmkl::solver::{Epf, Fallback, SolverSpec};
-use mtmkl::{Error, Model, Problem, ProblemSpec, Result, Run};
+use mtmkl::{Error, Fitting, Model, Preparation, Problem, ProblemSpec, Result};
 use mtmkl_testkit::conic;
 
 const TASKS: usize = 4;
@@ -132,13 +132,12 @@ fn problem(machine: &MachineSpec, sharing: SharingSpec, solver: SolverSpec) -> P
 }
 
 fn fit(machine: &MachineSpec, sharing: SharingSpec, solver: SolverSpec, tolerance: f64) -> Model {
-    let mut run = Run {
+    let mut fitting = Fitting {
         tolerance,
         max_passes: 2000,
-        threads: 1,
-        ..Run::default()
+        ..Fitting::default()
     };
-    problem(machine, sharing, solver).fit(&mut run).unwrap()
+    problem(machine, sharing, solver).fit(&mut fitting).unwrap()
 }
 
 fn machines() -> [MachineSpec; 2] {
@@ -315,19 +314,16 @@ fn one_s_own_terms_stand_beside_registered_ones_and_the_model_knows_them_all() {
 #[test]
 fn a_model_of_the_same_terms_is_a_start() {
     let terms: Vec<Arc<dyn Term>> = tree(2.0, 1.0).into_iter().map(|(term, _)| term).collect();
-    let sharing = SharingSpec::own(terms);
     let machine = MachineSpec::svc(2.0);
-    let problem = problem(&machine, sharing.clone(), SolverSpec::Newton);
-    let mut run = Run {
+    let problem = problem(&machine, SharingSpec::own(terms), SolverSpec::Newton);
+    let prepared = problem.prepare(&Preparation::default()).unwrap();
+    let mut fitting = Fitting {
         tolerance: 1e-6,
-        threads: 1,
-        ..Run::default()
+        ..Fitting::default()
     };
-    let prepared = problem.prepare(&run).unwrap();
-    let cold = prepared.fit(&mut run).unwrap();
-    let warm = prepared
-        .fit_from(&cold, &machine, &sharing, &mut run)
-        .unwrap();
+    let cold = prepared.fit(&mut fitting).unwrap();
+    fitting.start = Some(&cold);
+    let warm = prepared.fit(&mut fitting).unwrap();
     assert!(warm.outcome().trace.len() < cold.outcome().trace.len());
 }
 

@@ -17,6 +17,7 @@ use super::{Candidate, Certificate, Epf, Fallback, Solution, Solver, inner_accur
 use crate::engine::{Engine, Evaluation, Mixture, Request};
 use crate::error::Result;
 use crate::grid::Grid;
+use crate::pool::Pool;
 use crate::run::{Run, Status};
 use crate::sharing::{Parts, Sharing};
 use block::{Block, Verdict};
@@ -33,7 +34,7 @@ use split::{blocks, joined, share};
 pub struct Newton;
 
 /// From this T M² on the model is worth threads of its own: an iteration makes some T M² multiplications at least, a model has some twenty iterations, and
-/// 200,000 multiplications are about what starting threads costs.
+/// 200,000 multiplications are done before threads have helped.
 const LARGE: usize = 10_000;
 /// A gap that did not fall in this many steps will not fall.
 const IDLE_PASSES: usize = 30;
@@ -74,9 +75,7 @@ impl Solver for Newton {
         let mut search = Search::new(engine, sharing, start, run)?;
         let shape = sharing.shape();
         let is_large = shape.tasks > 1 && shape.tasks * shape.kernels * shape.kernels >= LARGE;
-        let pool = is_large
-            .then(|| crate::run::pool(run.threads))
-            .transpose()?;
+        let pool = run.pool.clone().filter(|_| is_large);
         let status = loop {
             if let Some(status) = search.certificate.finished() {
                 break status;
@@ -152,7 +151,7 @@ impl<'a> Search<'a> {
     }
 
     /// Chooses the next step of every block.
-    fn aim(&mut self, tolerance: f64, pool: Option<&rayon::ThreadPool>) {
+    fn aim(&mut self, tolerance: f64, pool: Option<&Pool>) {
         let objective = self.certificate.objective.abs();
         let tolerated = tolerance * objective / self.blocks.len() as f64;
         let blocks = &mut self.blocks;

@@ -291,7 +291,7 @@ fn threads_do_not_matter() {
     };
     let pieces = Pieces::new(wanted, &mut Random::new(5));
     let alone = pieces.factored();
-    let pool = crate::run::pool(3).unwrap();
+    let pool = crate::pool::Pool::new(3).unwrap();
     assert_eq!(alone, pool.install(|| pieces.factored()));
 }
 
