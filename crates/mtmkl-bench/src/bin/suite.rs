@@ -3,6 +3,7 @@
 //! `suite SEED` prints one JSON object a line for each group of problems: how many fits, how many of them reached the tolerance, passes,
 //! inner steps, seconds on one thread, and the worst gap. Another seed makes other problems of the same kinds.
 
+#![allow(clippy::print_stdout, reason = "a program for benchmarks")]
 use std::error::Error;
 use std::time::Instant;
 
@@ -89,7 +90,7 @@ impl Case {
                         Targets::Labels(scores.iter().map(sign).collect())
                     }
                     TargetKind::Values => Targets::Values(scores),
-                    _ => Targets::Unlabelled,
+                    TargetKind::Unlabelled => Targets::Unlabelled,
                 };
                 Task::new(format!("task {task}"), targets)
             })
@@ -271,12 +272,13 @@ fn many_kernels(seed: u64) -> Result<Group, mtmkl::Error> {
     Ok(group)
 }
 
+type Kind = fn(u64) -> Result<Group, mtmkl::Error>;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let seed: u64 = std::env::args()
         .nth(1)
         .ok_or("usage: suite SEED")?
         .parse()?;
-    type Kind = fn(u64) -> Result<Group, mtmkl::Error>;
     let kinds: [(&str, Kind); 9] = [
         ("sharings", sharings),
         ("many tasks", many_tasks),
