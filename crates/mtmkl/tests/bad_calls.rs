@@ -11,7 +11,7 @@ use mtmkl::machine::{MachineSpec, registered_machines};
 use mtmkl::select::{
     Axis, Cell, Chain, Fold, Grid as Cells, Limits, Metric, Parameter, Search, paired_t_test, split,
 };
-use mtmkl::sharing::{Parts, SharingSpec, registered_sharings};
+use mtmkl::sharing::{Parts, Reach, SharingSpec, registered_sharings};
 use mtmkl::{
     CrossGram, Error, Fitting, GivenGram, Input, Model, Preparation, Problem, ProblemSpec, Rows,
     Samples, Stop, Targets, Task,
@@ -257,7 +257,10 @@ mod grids {
                     assert!(value.is_nan());
                     assert!(sharing.violation(&parts) <= 1e-12, "{spec:?}");
                     let parts = Parts(vec![other; sharing.terms().len()]);
-                    if sharing.terms().iter().all(|term| term.is_common())
+                    if sharing
+                        .terms()
+                        .iter()
+                        .all(|term| term.reach() == Reach::All)
                         && (rows, kernels) == (1, 2)
                     {
                         continue;
