@@ -55,6 +55,7 @@ pub mod select;
 pub mod sharing;
 pub mod solver;
 mod vector;
+pub mod view;
 
 pub use data::{GivenGram, Rows, Samples, Targets, Task};
 pub use error::{Error, Result};
@@ -62,3 +63,4 @@ pub use gram::{Definiteness, Storage};
 pub use model::{CrossGram, Input, Model};
 pub use problem::{Precision, Prepared, Problem, ProblemSpec};
 pub use run::{Observer, Pass, Run, Status, Stop};
+pub use view::View;

@@ -155,6 +155,7 @@ mod tests {
     use crate::gram::Grams;
     use crate::machine::Domain;
     use crate::random::Random;
+    use crate::view::View;
 
     const SAMPLES: usize = 40;
 
@@ -165,7 +166,7 @@ mod tests {
         let grams = Grams::given(SAMPLES, matrices.collect());
         let view = TaskGrams {
             grams: &grams,
-            view: None,
+            view: &View::All,
         };
         let dual = Dual {
             scale: 1.0,

@@ -13,6 +13,7 @@ use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape};
 use crate::linalg::axpy;
 use crate::machine::{Domain, Dual};
+use crate::view::View;
 
 /// One task as the engine needs it.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub(crate) struct TaskData {
     /// Which sample set.
     pub(crate) samples: usize,
     /// Which of its rows.
-    pub(crate) view: Option<Arc<[usize]>>,
+    pub(crate) view: View,
     /// (ḡ, Ω)
     pub(crate) dual: Dual,
 }
@@ -30,7 +31,7 @@ impl TaskData {
     pub(super) fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
         TaskGrams {
             grams: &grams[self.samples],
-            view: self.view.as_deref(),
+            view: &self.view,
         }
     }
 

@@ -748,6 +748,7 @@ pub(crate) fn inverse_norm(own: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::kernel::parse_kernels;
+    use crate::view::View;
 
     const KERNELS: [&str; 10] = [
         "rbf:sigma=0.5|2",
@@ -907,7 +908,7 @@ mod tests {
                 let of = |storage| grams(&samples, normalise, storage, 2);
                 let (kept, made) = (of(Storage::Kept), of(Storage::OnDemand));
                 assert!(made.are_made() && !kept.are_made());
-                let part = |grams: &Grams| grams.part(&all, Some(&chosen));
+                let part = |grams: &Grams| grams.part(&all, &View::of(chosen.as_slice()));
                 let pairs = [
                     (kept.clone(), made.clone()),
                     (part(&kept), part(&made)),
@@ -949,7 +950,7 @@ mod tests {
         assert_eq!(single.part(10), 11 * square / 8);
         let made = grams(&samples, true, Storage::OnDemand, 1);
         let bases: std::collections::BTreeSet<usize> = made
-            .part(&(0..11).collect::<Vec<_>>(), Some(&[0, 3, 4]))
+            .part(&(0..11).collect::<Vec<_>>(), &View::of(vec![0, 3, 4]))
             .matrices
             .iter()
             .filter_map(|matrix| match matrix {
@@ -1028,7 +1029,10 @@ mod tests {
                 assert!(known >= epsilon * (1.0 - 1e-3), "{known} for {epsilon}");
                 assert!(known <= epsilon * 2.1, "{known} for {epsilon}");
                 // A part has no smaller eigenvalue, and goes by the same number.
-                assert_eq!(grams.part(&[0], Some(&[0, 2, 3])).indefiniteness(0), known);
+                assert_eq!(
+                    grams.part(&[0], &View::of(vec![0, 2, 3])).indefiniteness(0),
+                    known
+                );
                 assert_eq!(grams.into_single().indefiniteness(0), known);
                 let (assumed, _) = built(&samples, Definiteness::Assume).unwrap();
                 assert_eq!(assumed.indefiniteness(0), 0.0);

@@ -259,7 +259,7 @@ impl TaskGrams<'_> {
         };
         // Rows that lie there as the task sees them are read as they are: faster than picking what is used.
         let lies_there =
-            |matrix: &Matrix| self.view.is_none() && !matches!(matrix, Matrix::Mapped(_));
+            |matrix: &Matrix| self.view.is_all() && !matches!(matrix, Matrix::Mapped(_));
         let matrices = &self.grams.matrices;
         let of_all = factors(if matrices.iter().any(lies_there) {
             &all
@@ -338,6 +338,7 @@ mod tests {
     use crate::gram::{Definiteness, Grams, Storage, build};
     use crate::kernel::{KernelView, parse_kernels};
     use crate::random::Random;
+    use crate::view::View;
 
     fn grams(n: usize, storage: Storage, single: bool) -> Grams {
         let mut random = Random::new(n as u64);
@@ -387,12 +388,12 @@ mod tests {
             ];
             for ((storage, single), view) in cases
                 .into_iter()
-                .flat_map(|case| [(case, None), (case, Some(view.as_slice()))])
+                .flat_map(|case| [(case, View::All), (case, View::of(view.as_slice()))])
             {
                 let grams = grams(n, storage, single);
                 let task = TaskGrams {
                     grams: &grams,
-                    view,
+                    view: &view,
                 };
                 let count = task.count();
                 let asked: Vec<(Vec<f64>, Vec<usize>)> = [0.0, 0.6, 0.2, 1.0]

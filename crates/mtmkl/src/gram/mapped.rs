@@ -315,9 +315,9 @@ impl TaskGrams<'_> {
                 for group in &groups {
                     for (position, (mapped, weight)) in group.iter().enumerate() {
                         if position == 0 {
-                            copy_base(&mapped.base, mapped.samples, piece, self.view, base);
+                            copy_base(&mapped.base, mapped.samples, piece, self.view.rows(), base);
                         }
-                        mapped.make(base, piece, self.view, values);
+                        mapped.make(base, piece, self.view.rows(), values);
                         vector::axpy(*weight, values, sums);
                     }
                 }
@@ -325,13 +325,13 @@ impl TaskGrams<'_> {
                 for (matrix, weight) in &kept {
                     match matrix.values(0, all) {
                         Values::Double(matrix) => {
-                            copy_base(matrix, self.grams.samples, piece, self.view, values);
+                            copy_base(matrix, self.grams.samples, piece, self.view.rows(), values);
                         }
                         Values::Single(matrix) => {
-                            copy_base(matrix, self.grams.samples, piece, self.view, values);
+                            copy_base(matrix, self.grams.samples, piece, self.view.rows(), values);
                         }
                         Values::Made(matrix) => {
-                            copy_base(&matrix, self.grams.samples, piece, self.view, values);
+                            copy_base(&matrix, self.grams.samples, piece, self.view.rows(), values);
                         }
                     }
                     vector::axpy(*weight, values, sums);
@@ -350,6 +350,7 @@ mod tests {
     use crate::gram::{Definiteness, Grams, Storage, build};
     use crate::kernel::{KernelView, parse_kernels};
     use crate::random::Random;
+    use crate::view::View;
 
     fn grams(n: usize, storage: Storage) -> Grams {
         let mut random = Random::new(n as u64);
@@ -413,7 +414,8 @@ mod tests {
             let mut view: Vec<usize> = (0..n).collect();
             random.shuffle(&mut view);
             view.truncate(n.div_ceil(2));
-            for view in [None, Some(view.as_slice())] {
+            for view in [View::All, View::of(view)] {
+                let view = &view;
                 let of = |grams| TaskGrams { grams, view };
                 let (kept, made) = (of(&kept), of(&made));
                 let count = kept.count();

@@ -21,6 +21,7 @@ use matrix::{Matrix, Values};
 pub(crate) use rows::CombinedRows;
 
 use crate::vector;
+use crate::view::View;
 
 /// The M Gram matrices of one sample set: symmetric, n × n, row by row.
 #[derive(Debug, Clone)]
@@ -78,7 +79,8 @@ impl Grams {
     }
 
     /// Some of the kernels, on all samples or on some of them, copied so that their rows lie together.
-    pub(crate) fn part(&self, kernels: &[usize], chosen: Option<&[usize]>) -> Self {
+    pub(crate) fn part(&self, kernels: &[usize], view: &View) -> Self {
+        let chosen = view.rows();
         // Kernels that are made from one base stay so.
         let mut bases = BTreeMap::new();
         for &kernel in kernels {
@@ -167,18 +169,18 @@ fn bytes<'a>(matrices: impl Iterator<Item = &'a Matrix>, samples: usize) -> u64 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskGrams<'a> {
     pub(crate) grams: &'a Grams,
-    pub(crate) view: Option<&'a [usize]>,
+    pub(crate) view: &'a View,
 }
 
 impl TaskGrams<'_> {
     /// N_t.
     pub(crate) fn count(&self) -> usize {
-        self.view.map_or(self.grams.samples, <[usize]>::len)
+        self.view.count(self.grams.samples)
     }
 
     /// The sample's position in its sample set.
     pub(crate) fn position(&self, i: usize) -> usize {
-        self.view.map_or(i, |view| view[i])
+        self.view.position(i)
     }
 
     /// out ← out + Σ_(i, a) a · (row i of K_m).
@@ -202,7 +204,7 @@ impl TaskGrams<'_> {
     fn add<'r>(&self, rows: impl Iterator<Item = (f64, Values<'r>)>, out: &mut [f64]) {
         let (mut double, mut single) = (Vec::new(), Vec::new());
         for (a, row) in rows {
-            match (row, self.view) {
+            match (row, self.view.rows()) {
                 (Values::Double(row), None) => double.push((a, row)),
                 (Values::Single(row), None) => single.push((a, row)),
                 (Values::Made(row), None) => vector::axpy(a, &row, out),

@@ -137,7 +137,7 @@ impl Model {
         witness: Vec<Vec<f64>>,
         outcome: Outcome,
     ) -> Self {
-        let position = |task: &Task, i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
+        let position = |task: &Task, i: usize| task.rows.position(i);
         let mut support_sets = Vec::with_capacity(sets.len());
         let mut numbers: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
         for (index, set) in sets.iter().enumerate() {

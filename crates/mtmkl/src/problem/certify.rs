@@ -108,8 +108,8 @@ impl Problem {
         let n = task.count(set.count());
         let d = set.columns().len();
         let gather = |chosen: &[usize]| -> Vec<f64> {
-            let position = |i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
-            let rows = chosen.iter().map(|&i| set.rows().row(position(i)));
+            let position = |i: &usize| task.rows.position(*i);
+            let rows = chosen.iter().map(|i| set.rows().row(position(i)));
             rows.flatten().copied().collect()
         };
         let support: Vec<usize> = (0..n)
@@ -317,6 +317,7 @@ mod tests {
     use crate::random::Random;
     use crate::run::{Run, pool};
     use crate::sharing::SharingSpec;
+    use crate::view::View;
 
     const MACHINES: [MachineSpec; 5] = [
         MachineSpec::Svc {
@@ -364,16 +365,16 @@ mod tests {
         let part: Vec<usize> = (0..counts[0]).filter(|i| i % 3 != 1).collect();
         let other: Vec<usize> = (20..90).rev().collect();
         let views = [
-            (0, None),
-            (0, None),
-            (0, Some(part.clone())),
-            (0, Some(part)),
-            (0, Some(other)),
-            (1, None),
+            (0, View::All),
+            (0, View::All),
+            (0, View::of(part.clone())),
+            (0, View::of(part)),
+            (0, View::of(other)),
+            (1, View::All),
         ];
         let mut tasks = Vec::new();
         for (number, (set, rows)) in views.into_iter().enumerate() {
-            let n = rows.as_ref().map_or(counts[set], Vec::len);
+            let n = rows.count(counts[set]);
             let mut numbers: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
             let targets = match machine {
                 MachineSpec::Svc { .. } => {
@@ -416,12 +417,8 @@ mod tests {
                 for (&row, &beta) in fitted.support.iter().zip(&fitted.beta) {
                     all[set.positions[row]] = beta;
                 }
-                let rows = task
-                    .rows
-                    .clone()
-                    .unwrap_or_else(|| (0..all.len()).collect());
                 Fitted {
-                    beta: rows.iter().map(|&row| all[row]).collect(),
+                    beta: task.rows.iter(all.len()).map(|row| all[row]).collect(),
                     offset: fitted.offset,
                 }
             })
@@ -452,7 +449,7 @@ mod tests {
     fn matrix(prepared: &Prepared<'_>, task: &Task, theta: &[f64]) -> Vec<f64> {
         let view = TaskGrams {
             grams: &prepared.grams[task.samples],
-            view: task.rows.as_deref(),
+            view: &task.rows,
         };
         let weights: Vec<(usize, f64)> = theta.iter().copied().enumerate().collect();
         let all: Vec<usize> = (0..view.count()).collect();

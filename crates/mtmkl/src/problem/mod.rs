@@ -21,6 +21,7 @@ use crate::model::Model;
 use crate::run::{Run, pool};
 use crate::sharing::{Sharing, SharingSpec};
 use crate::solver::SolverSpec;
+use crate::view::View;
 
 /// How precisely the values of Gram matrices are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -313,21 +314,23 @@ impl Problem {
             .map(|&kernel| other.kernels[kernel])
             .collect();
         let pool = pool(run.threads)?;
-        let views: Vec<Option<&[usize]>> = (0..self.sets.len())
+        let views: Vec<View> = (0..self.sets.len())
             .map(|set| {
                 let mut own = self.tasks.iter().filter(|task| task.samples == set);
-                let rows = own.next()?.rows.as_deref()?;
-                own.all(|task| task.rows.as_deref() == Some(rows))
-                    .then_some(rows)
+                let first = own.next().map_or(View::All, |task| task.rows.clone());
+                if own.all(|task| task.rows == first) {
+                    first
+                } else {
+                    View::All
+                }
             })
             .collect();
         let threads = pool.current_num_threads();
-        let needed =
-            |views: &[Option<&[usize]>]| self.memory_needed_from(other, &kernels, views, threads);
+        let needed = |views: &[View]| self.memory_needed_from(other, &kernels, views, threads);
         let views = if needed(&views) <= run.memory_limit {
             views
         } else {
-            vec![None; self.sets.len()]
+            vec![View::All; self.sets.len()]
         };
         if needed(&views) > run.memory_limit {
             return Err(Error::Memory {
@@ -339,13 +342,13 @@ impl Problem {
             .whole
             .iter()
             .all(|grams| kernels.iter().copied().eq(0..grams.kernels()));
-        let grams = if all && views.iter().all(Option::is_none) {
+        let grams = if all && views.iter().all(View::is_all) {
             Arc::clone(&other.whole)
         } else {
             pool.install(|| {
                 let parts = other.whole.iter().zip(&views);
                 parts
-                    .map(|(grams, view)| grams.part(&kernels, *view))
+                    .map(|(grams, view)| grams.part(&kernels, view))
                     .collect()
             })
         };
@@ -354,7 +357,7 @@ impl Problem {
             grams,
             whole: Arc::clone(&other.whole),
             kernels,
-            gathered: views.iter().map(Option::is_some).collect(),
+            gathered: views.iter().map(|view| !view.is_all()).collect(),
             concave: other.concave,
             storage: other.storage,
             memory_limit: run.memory_limit,
@@ -435,17 +438,17 @@ impl Problem {
         &self,
         other: &Prepared<'_>,
         kernels: &[usize],
-        views: &[Option<&[usize]>],
+        views: &[View],
         threads: usize,
     ) -> u64 {
         let sets = other.whole.iter().zip(views);
         let counts = || {
             let sets = other.whole.iter().zip(views);
-            sets.map(|(grams, view)| view.map_or(grams.samples(), <[usize]>::len))
+            sets.map(|(grams, view)| view.count(grams.samples()))
         };
         let copied = total(sets.zip(counts()).flat_map(|((grams, view), count)| {
             let coarser = engine::coarser(count, kernels.len());
-            let copies = view.map(|_| count).into_iter().chain(coarser);
+            let copies = (!view.is_all()).then_some(count).into_iter().chain(coarser);
             copies.map(|count| grams.bytes_of_part(kernels, count))
         }));
         let kept = total(other.whole.iter().map(Grams::bytes));

@@ -14,6 +14,7 @@ use crate::model::{Model, Outcome, Seconds};
 use crate::run::{Run, Status};
 use crate::sharing::SharingSpec;
 use crate::solver::{Solution, SolverSpec, relative_gap};
+use crate::view::View;
 
 /// A problem with its Gram matrices: fit it as often as you like.
 #[derive(Debug)]
@@ -72,24 +73,20 @@ impl Prepared<'_> {
 
     fn local_engine(&self, machine: &dyn Machine) -> LocalEngine {
         let problem = self.problem;
-        let mut views: Vec<Arc<[usize]>> = Vec::new();
+        let mut views: Vec<View> = Vec::new();
         let tasks = problem
             .tasks
             .iter()
             .map(|task| {
                 // Equal views become one, so that comparing them later is a pointer's work.
-                let view = task
-                    .rows
-                    .as_ref()
-                    .filter(|_| !self.gathered[task.samples])
-                    .map(|rows| {
-                        let known = views.iter().find(|known| known[..] == rows[..]).cloned();
-                        known.unwrap_or_else(|| {
-                            let view: Arc<[usize]> = rows.as_slice().into();
-                            views.push(Arc::clone(&view));
-                            view
-                        })
-                    });
+                let view = if self.gathered[task.samples] {
+                    View::All
+                } else if let Some(known) = views.iter().find(|known| **known == task.rows) {
+                    known.clone()
+                } else {
+                    views.push(task.rows.clone());
+                    task.rows.clone()
+                };
                 let count = task.count(problem.sets[task.samples].count());
                 TaskData {
                     samples: task.samples,

@@ -18,7 +18,7 @@ impl Prepared<'_> {
             for (&row, &value) in known.support.iter().zip(&known.beta) {
                 beta[set.positions[row]] = value;
             }
-            if let Some(rows) = &task.rows {
+            if let Some(rows) = task.rows.rows() {
                 beta = rows.iter().map(|&row| beta[row]).collect();
             }
             engine.start_at(number, &beta, &machine.dual(task, beta.len()));

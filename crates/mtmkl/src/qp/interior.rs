@@ -377,6 +377,7 @@ mod tests {
     use super::*;
     use crate::gram::{Grams, TaskGrams};
     use crate::random::Random;
+    use crate::view::View;
 
     /// x'z on a few columns, labels that no line separates: hardly anything is free, and small steps go on for ever.
     #[test]
@@ -393,7 +394,7 @@ mod tests {
             let grams = Grams::given(n, vec![gram]);
             let view = TaskGrams {
                 grams: &grams,
-                view: None,
+                view: &View::All,
             };
             let rows = CombinedRows::new(view, &[1.0]);
             let noisy: Vec<f64> = (0..n)
@@ -441,7 +442,7 @@ mod tests {
         let grams = Grams::given(2, vec![vec![1.0, 0.0, 0.0, 1.0]]);
         let view = TaskGrams {
             grams: &grams,
-            view: None,
+            view: &View::All,
         };
         let qp = Qp {
             linear: &[0.0, 0.0],
