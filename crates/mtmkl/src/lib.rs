@@ -40,7 +40,7 @@
 pub mod data;
 pub mod engine;
 pub mod error;
-mod gram;
+pub mod gram;
 pub mod grid;
 pub mod kernel;
 pub mod ledger;

@@ -147,7 +147,7 @@ struct Mine {
 
 impl Kernel for Mine {
     fn base(&self) -> Base {
-        self.base
+        self.base.clone()
     }
 
     fn map(&self, values: &mut [f64]) {
@@ -199,10 +199,10 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
         let task = Task::new("a", Targets::Labels(labels.clone()));
         Problem::new(spec, vec![samples.clone()], vec![task])?.fit(&mut Run::default())
     };
-    for base in [Base::Own, Base::Product] {
+    for base in [Base::Own, Base::product()] {
         for precision in [Precision::Double, Precision::Single] {
             let silent = || Mine {
-                base,
+                base: base.clone(),
                 vouched: None,
             };
             let error = fit(silent(), Definiteness::Check, precision).unwrap_err();
@@ -213,7 +213,7 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
             assert_ne!(allowed.outcome().status, Status::Converged);
             // Whoever vouches is believed.
             let vouched = Mine {
-                base,
+                base: base.clone(),
                 vouched: Some(true),
             };
             assert!(fit(vouched, Definiteness::Check, precision).is_ok());

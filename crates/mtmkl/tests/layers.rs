@@ -15,7 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("view", &[]),
     ("data", &[]),
     ("linalg", &[]),
-    ("kernel", &["data"]),
+    ("kernel", &["data", "linalg"]),
     ("gram", &["kernel", "data", "linalg", "grid"]),
     ("qp", &["gram", "linalg", "run"]),
     ("machine", &["data"]),

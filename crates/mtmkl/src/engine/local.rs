@@ -30,7 +30,7 @@ impl TaskData {
     /// The Gram matrices as the task sees them.
     pub(super) fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
         TaskGrams {
-            grams: &grams[self.samples],
+            grams: grams[self.samples].as_ref(),
             view: &self.view,
         }
     }
@@ -288,7 +288,7 @@ impl Engine for LocalEngine {
     fn shape(&self) -> Shape {
         Shape {
             tasks: self.tasks.len(),
-            kernels: self.grams.first().map_or(0, Grams::kernels),
+            kernels: self.grams.first().map_or(0, |grams| grams.kernels()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Base, ColumnRange, Columns, Kernel, KernelView, chi_square, cosine, gaussian, intersection,
+    ColumnRange, Columns, Kernel, KernelView, chi_square, cosine, gaussian, intersection,
     laplacian, linear, matern, nearest, polynomial, precomputed, sigmoid,
 };
 use crate::error::{Error, Result};
@@ -277,7 +277,7 @@ impl<'a> Specification<'a> {
                 kernel,
             });
         };
-        if kernel.base() == Base::Given {
+        if kernel.base().is_given() {
             return Err(options.problem(format!(
                 "a precomputed kernel sees no columns; drop `@{text}`, and if the name contains `@`, rename the Gram matrix"
             )));
@@ -523,7 +523,7 @@ impl KernelView {
         let columns: Vec<String> = match &self.columns {
             Columns::All => return Some(kernel),
             // Columns mean nothing to a given Gram matrix.
-            _ if self.kernel.base() == Base::Given => return Some(kernel),
+            _ if self.kernel.base().is_given() => return Some(kernel),
             Columns::Named(ranges) => ranges
                 .iter()
                 .map(|range| match &range.last {
@@ -547,6 +547,7 @@ impl KernelView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Base;
 
     fn named(first: &str, last: Option<&str>) -> ColumnRange {
         ColumnRange {
@@ -579,16 +580,8 @@ mod tests {
     /// k(x, z) as the Gram builder computes it.
     fn evaluate(kernel: &dyn Kernel, x: &[f64], z: &[f64]) -> f64 {
         let plain = |x: &[f64], z: &[f64]| {
-            let pairs = || x.iter().zip(z);
-            let mut values = [match kernel.base() {
-                Base::Product => pairs().map(|(a, b)| a * b).sum(),
-                Base::SquaredDistance => pairs().map(|(a, b)| (a - b) * (a - b)).sum(),
-                Base::Manhattan => pairs().map(|(a, b)| (a - b).abs()).sum(),
-                Base::Own => return kernel.value(x, z),
-                Base::Given => panic!("a given kernel has no values of its own"),
-            }];
-            kernel.map(&mut values);
-            values[0]
+            assert!(!kernel.base().is_given());
+            kernel.value(x, z)
         };
         if kernel.is_always_normalised() {
             plain(x, z) / (plain(x, x) * plain(z, z)).sqrt()
@@ -1000,7 +993,7 @@ mod tests {
         struct Mine;
         impl Kernel for Mine {
             fn base(&self) -> Base {
-                Base::Product
+                Base::product()
             }
             fn spec(&self) -> Option<String> {
                 None

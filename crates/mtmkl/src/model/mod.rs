@@ -14,7 +14,7 @@ pub use write::{check_writable, write_whole};
 
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
-use crate::gram;
+use crate::gram::Normaliser;
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
@@ -164,7 +164,7 @@ impl Model {
                 .filter_map(|name| set.grams().iter().find(|gram| gram.name == name));
             let unit = given
                 .clone()
-                .filter(|gram| gram::has_unit_diagonal(gram, set.count()));
+                .filter(|gram| Normaliser::has_unit_diagonal(gram, set.count()));
             let unit_diagonals = unit.map(|gram| gram.name.clone()).collect();
             let given_diagonals = given
                 .map(|gram| {

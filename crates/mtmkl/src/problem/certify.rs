@@ -19,7 +19,7 @@ use crate::engine::Fitted;
 use crate::error::Result;
 use crate::gram::CrossKernels;
 use crate::grid::{Grid, dot};
-use crate::kernel::Base;
+use crate::ledger::Ledger;
 use crate::machine::{Domain, Dual};
 use crate::vector::rounding;
 
@@ -49,7 +49,7 @@ impl Problem {
         witness: &[Vec<f64>],
     ) -> Result<Option<Certified>> {
         let kernels = &self.spec.kernels;
-        if kernels.iter().any(|view| view.kernel.base() == Base::Given) {
+        if kernels.iter().any(|view| view.kernel.base().is_given()) {
             return Ok(None);
         }
         let mut objective = 0.0;
@@ -134,6 +134,7 @@ impl Problem {
             set.columns(),
             Rows::new(&values, support.len(), d)?,
             self.spec.normalize,
+            &Ledger::default(),
         )?;
         let block = |first: usize| {
             let until = (first + BLOCK).min(n);
@@ -448,7 +449,7 @@ mod tests {
     /// K(θ) of a task from the Gram matrices, row by row.
     fn matrix(prepared: &Prepared<'_>, task: &Task, theta: &[f64]) -> Vec<f64> {
         let view = TaskGrams {
-            grams: &prepared.grams[task.samples],
+            grams: prepared.grams[task.samples].as_ref(),
             view: &task.rows,
         };
         let weights: Vec<(usize, f64)> = theta.iter().copied().enumerate().collect();

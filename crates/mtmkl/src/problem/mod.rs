@@ -13,9 +13,10 @@ use std::time::Instant;
 use crate::data::{Samples, Task};
 use crate::engine;
 use crate::error::{DataProblem, Error, Place, Result};
-use crate::gram::{self, Definiteness, Grams, Storage};
+use crate::gram::{self, Built, Definiteness, Grams, Plan, Storage};
 use crate::grid::Shape;
 use crate::kernel::KernelView;
+use crate::ledger::Ledger;
 use crate::machine::{Machine, MachineSpec};
 use crate::model::Model;
 use crate::run::{Run, pool};
@@ -212,29 +213,45 @@ impl Problem {
     /// parts of them that `newton` starts from, and one combined matrix per thread. With [`Storage::OnDemand`] also what is kept per
     /// kernel and sample, no longer little beside them.
     pub fn memory_needed(&self, storage: Storage, threads: usize) -> u64 {
-        let single = self.spec.precision == Precision::Single;
-        let sizes: Vec<gram::Size> = self
+        let plans: Vec<Plan<'_>> = self
             .sets
             .iter()
-            .filter_map(|set| {
-                let spec = &self.spec;
-                gram::Size::new(set, &spec.kernels, spec.normalize, single, storage).ok()
-            })
+            .enumerate()
+            .filter_map(|(index, set)| self.plan(index, set, storage, threads).ok())
             .collect();
         let counts = || self.sets.iter().map(Samples::count);
         let kernels = self.spec.kernels.len();
-        let kept = total(sizes.iter().map(gram::Size::kept));
-        let passing = sizes.iter().map(gram::Size::passing).max().unwrap_or(0);
+        let kept = total(plans.iter().map(Plan::kept));
+        let passing = plans.iter().map(Plan::passing).max().unwrap_or(0);
         let copied = total(
-            sizes
+            plans
                 .iter()
                 .zip(counts())
-                .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n))),
+                .flat_map(|(plan, n)| engine::coarser(n, kernels).map(|n| plan.part(n))),
         );
-        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = counts().map(gram::square).max().unwrap_or(0);
         let combined = combined.saturating_mul(threads as u64);
         let beside = self.memory_beside(storage);
         total([kept, passing.max(copied), combined, beside])
+    }
+
+    /// What is computed for a sample set.
+    fn plan<'a>(
+        &'a self,
+        index: usize,
+        set: &'a Samples,
+        storage: Storage,
+        threads: usize,
+    ) -> Result<Plan<'a>> {
+        let spec = &self.spec;
+        let options = gram::Options {
+            normalise: spec.normalize,
+            definiteness: spec.definiteness,
+            storage,
+            single: spec.precision == Precision::Single,
+            threads,
+        };
+        Plan::new(set, index, &spec.kernels, options)
     }
 
     /// Computes the Gram matrices, or where these would need more memory than the run allows, what they are made from on demand.
@@ -255,29 +272,15 @@ impl Problem {
                 limit: run.memory_limit,
             });
         };
-        let single = self.spec.precision == Precision::Single;
-        let built: Vec<(Grams, bool)> = pool.install(|| {
-            self.sets
-                .iter()
-                .enumerate()
-                .map(|(index, set)| {
-                    let (grams, semidefinite) = gram::build(
-                        set,
-                        index,
-                        &self.spec.kernels,
-                        self.spec.normalize,
-                        self.spec.definiteness,
-                        storage,
-                        single,
-                    )?;
-                    // What the caller gave is not rounded yet.
-                    let grams = if single { grams.into_single() } else { grams };
-                    Ok((grams, semidefinite))
-                })
+        let ledger = Ledger::new(run.memory_limit);
+        let threads = pool.current_num_threads();
+        let built: Vec<Built> = pool.install(|| {
+            let sets = self.sets.iter().enumerate();
+            sets.map(|(index, set)| self.plan(index, set, storage, threads)?.build(&ledger))
                 .collect::<Result<_>>()
         })?;
-        let concave = built.iter().all(|(_, semidefinite)| *semidefinite);
-        let grams: Arc<[Grams]> = built.into_iter().map(|(grams, _)| grams).collect();
+        let concave = built.iter().all(|built| built.is_semidefinite);
+        let grams: Arc<[Grams]> = built.into_iter().map(|built| built.operator).collect();
         Ok(Prepared {
             problem: self,
             whole: Arc::clone(&grams),
@@ -451,8 +454,8 @@ impl Problem {
             let copies = (!view.is_all()).then_some(count).into_iter().chain(coarser);
             copies.map(|count| grams.bytes_of_part(kernels, count))
         }));
-        let kept = total(other.whole.iter().map(Grams::bytes));
-        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let kept = total(other.whole.iter().map(|grams| grams.bytes()));
+        let combined = counts().map(gram::square).max().unwrap_or(0);
         let combined = combined.saturating_mul(threads as u64);
         let beside = self.memory_beside(other.storage);
         total([kept, copied, combined, beside])

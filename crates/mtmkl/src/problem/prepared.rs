@@ -53,7 +53,7 @@ impl Prepared<'_> {
 
     /// How many samples each set has.
     pub(crate) fn samples(&self) -> impl Iterator<Item = usize> {
-        self.whole.iter().map(Grams::samples)
+        self.whole.iter().map(|grams| grams.samples())
     }
 
     /// Bytes that the run it was prepared in allows for Gram matrices.

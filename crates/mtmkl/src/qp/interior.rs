@@ -375,7 +375,8 @@ impl System {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gram::{Grams, TaskGrams};
+    use crate::gram::{TaskGrams, kept};
+    use crate::ledger::Ledger;
     use crate::random::Random;
     use crate::view::View;
 
@@ -391,9 +392,9 @@ mod tests {
             let gram: Vec<f64> = (0..n * n)
                 .map(|k| row(k / n).iter().zip(row(k % n)).map(|(a, b)| a * b).sum())
                 .collect();
-            let grams = Grams::given(n, vec![gram]);
+            let grams = kept(n, vec![gram.into()], &Ledger::default());
             let view = TaskGrams {
-                grams: &grams,
+                grams: grams.as_ref(),
                 view: &View::All,
             };
             let rows = CombinedRows::new(view, &[1.0]);
@@ -439,9 +440,9 @@ mod tests {
 
     #[test]
     fn nothing_moves_where_the_bounds_leave_one_point() {
-        let grams = Grams::given(2, vec![vec![1.0, 0.0, 0.0, 1.0]]);
+        let grams = kept(2, vec![[1.0, 0.0, 0.0, 1.0].into()], &Ledger::default());
         let view = TaskGrams {
-            grams: &grams,
+            grams: grams.as_ref(),
             view: &View::All,
         };
         let qp = Qp {

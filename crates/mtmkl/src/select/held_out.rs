@@ -46,7 +46,7 @@ impl Prepared<'_> {
             .map(|(number, task)| {
                 let (grams, kernels) = self.whole(task.set);
                 let all = TaskGrams {
-                    grams,
+                    grams: grams.as_ref(),
                     view: &View::All,
                 };
                 let held = &held[task.set];
