@@ -98,7 +98,8 @@ pub struct GivenGram {
 pub struct Samples {
     count: usize,
     columns: Vec<String>,
-    values: Arc<[f64]>,
+    /// Moved here, not copied: an `Arc` of a slice would be.
+    values: Arc<Vec<f64>>,
     grams: Vec<GivenGram>,
 }
 
@@ -131,7 +132,7 @@ impl Samples {
         Ok(Self {
             count,
             columns,
-            values: values.into(),
+            values: Arc::new(values),
             grams: Vec::new(),
         })
     }
@@ -144,7 +145,7 @@ impl Samples {
         let empty = Self {
             count,
             columns: Vec::new(),
-            values: Vec::new().into(),
+            values: Arc::default(),
             grams: Vec::new(),
         };
         if count == 0 {

@@ -13,10 +13,10 @@ use super::definiteness::{self, Definiteness};
 use super::kept::{Kept, Matrix, Values, round};
 use super::map::{Map, first_overflow};
 use super::mapped::{Made, Mapped};
-use super::memory::{Memory, Part, large};
+use super::memory::{Memory, Part};
 use super::operator::Operator;
 use super::pairs::{Packed, write_base};
-use super::plan::{Form, Group, Plan, Source, square};
+use super::plan::{Form, Group, Plan, Source};
 use crate::data::{GivenGram, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Kernel, KernelView, Statistic};
@@ -216,8 +216,7 @@ impl Plan<'_> {
             },
         };
         for numbers in self.checked().chunks(self.checks_at_a_time().max(1)) {
-            // A copy each.
-            let _taken = ledger.take(numbers.len() as u64 * large(square(n)));
+            let _taken = ledger.take(numbers.len() as u64 * self.copies_of_check());
             let check = |&number: &usize| {
                 let place = self.place(number);
                 definiteness::check(n, |out| fill(number, out), place)

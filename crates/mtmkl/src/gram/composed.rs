@@ -16,6 +16,12 @@ pub(super) struct Composed {
     places: Vec<(usize, usize)>,
 }
 
+/// A part, and the weights of its kernels.
+struct Share<'a> {
+    part: &'a dyn Operator,
+    weights: Vec<(usize, f64)>,
+}
+
 impl Composed {
     /// The operator whose kernel m is kernel `places[m].1` of part `places[m].0`; the only part where there is one.
     pub(super) fn of(
@@ -42,16 +48,19 @@ impl Composed {
     }
 
     /// Each part with its share of the weights, where it has one; those that make their values first.
-    fn shares(&self, weights: &[(usize, f64)]) -> Vec<(&dyn Operator, Vec<(usize, f64)>)> {
+    fn shares(&self, weights: &[(usize, f64)]) -> Vec<Share<'_>> {
         let shares = self.by_part(weights.iter().copied());
-        let mut shares: Vec<_> = self
+        let mut shares: Vec<Share<'_>> = self
             .parts
             .iter()
-            .map(AsRef::as_ref)
             .zip(shares)
-            .filter(|(_, share)| !share.is_empty())
+            .filter(|(_, weights)| !weights.is_empty())
+            .map(|(part, weights)| Share {
+                part: part.as_ref(),
+                weights,
+            })
             .collect();
-        shares.sort_by_key(|(part, _)| !part.are_made());
+        shares.sort_by_key(|share| !share.part.are_made());
         shares
     }
 
@@ -99,8 +108,8 @@ impl Operator for Composed {
     }
 
     fn add_kernels(&self, view: &View, i: usize, weights: &[(usize, f64)], out: &mut [f64]) {
-        for (part, share) in self.shares(weights) {
-            part.add_kernels(view, i, &share, out);
+        for Share { part, weights } in self.shares(weights) {
+            part.add_kernels(view, i, &weights, out);
         }
     }
 
@@ -114,23 +123,23 @@ impl Operator for Composed {
     ) {
         out.fill(0.0);
         let mut entries = vec![0.0; out.len()];
-        for (part, share) in self.shares(weights) {
-            part.entries(view, i, columns, &share, &mut entries);
+        for Share { part, weights } in self.shares(weights) {
+            part.entries(view, i, columns, &weights, &mut entries);
             crate::vector::axpy(1.0, &entries, out);
         }
     }
 
     fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64]) {
         let shares = self.shares(weights);
-        let Some(((first, share), others)) = shares.split_first() else {
+        let Some((first, others)) = shares.split_first() else {
             return;
         };
-        first.combine(view, share, out);
+        first.part.combine(view, &first.weights, out);
         let count = view.count(self.samples());
         let rows = out.par_chunks_mut(count.max(1)).enumerate();
         rows.for_each(|(i, row)| {
-            for (part, share) in others {
-                part.add_kernels(view, i, share, row);
+            for Share { part, weights } in others {
+                part.add_kernels(view, i, weights, row);
             }
         });
     }

@@ -31,13 +31,15 @@ pub(super) fn used(tasks: &[OnSupport<'_>], view: &View, count: usize) -> (Vec<u
     (used, positions)
 }
 
-/// What each kernel is to write, task by task.
+/// Where results go, one after the other.
+pub(super) type Outs<'a> = Vec<&'a mut [f64]>;
+
+/// What each kernel is to write, task by task, from what each task asks for, kernel by kernel.
 pub(super) fn outs_by_kernel<'a>(
-    outs: impl Iterator<Item = Vec<&'a mut [f64]>>,
+    outs: impl Iterator<Item = Outs<'a>>,
     kernels: usize,
-) -> Vec<Vec<&'a mut [f64]>> {
-    let mut by_kernel: Vec<Vec<&mut [f64]>> =
-        std::iter::repeat_with(Vec::new).take(kernels).collect();
+) -> Vec<Outs<'a>> {
+    let mut by_kernel: Vec<Outs<'a>> = std::iter::repeat_with(Vec::new).take(kernels).collect();
     for task in outs {
         for (kernel, out) in by_kernel.iter_mut().zip(task) {
             kernel.push(out);

@@ -62,7 +62,7 @@ impl Matrix {
     }
 }
 
-impl<'a> Values<'a> {
+impl Values<'_> {
     /// Some of them.
     fn slice(self, range: Range<usize>) -> Self {
         match self {
@@ -155,21 +155,21 @@ impl Kept {
         let n = self.samples;
         self.matrices[kernel].values().slice(i * n..(i + 1) * n)
     }
+}
 
-    /// out ← out + Σ a · row, several rows at a time where they lie as they are seen.
-    fn add<'r>(&self, view: &View, rows: impl Iterator<Item = (f64, Values<'r>)>, out: &mut [f64]) {
-        let (mut double, mut single) = (Vec::new(), Vec::new());
-        for (a, row) in rows {
-            match (row, view.rows()) {
-                (Values::Double(row), None) => double.push((a, row)),
-                (Values::Single(row), None) => single.push((a, row)),
-                (Values::Double(row), Some(chosen)) => add_chosen(a, row, chosen, out),
-                (Values::Single(row), Some(chosen)) => add_chosen(a, row, chosen, out),
-            }
+/// out ← out + Σ a · row, several rows at a time where they lie as they are seen.
+fn add<'r>(view: &View, rows: impl Iterator<Item = (f64, Values<'r>)>, out: &mut [f64]) {
+    let (mut double, mut single) = (Vec::new(), Vec::new());
+    for (a, row) in rows {
+        match (row, view.rows()) {
+            (Values::Double(row), None) => double.push((a, row)),
+            (Values::Single(row), None) => single.push((a, row)),
+            (Values::Double(row), Some(chosen)) => add_chosen(a, row, chosen, out),
+            (Values::Single(row), Some(chosen)) => add_chosen(a, row, chosen, out),
         }
-        vector::add_rows(&double, out);
-        vector::add_rows(&single, out);
     }
+    vector::add_rows(&double, out);
+    vector::add_rows(&single, out);
 }
 
 /// out ← out + a · (chosen entries of the row).
@@ -203,13 +203,13 @@ impl Operator for Kept {
     fn add_rows(&self, view: &View, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
         let rows = rows.iter();
         let rows = rows.map(|&(i, a)| (a, self.row(kernel, view.position(i))));
-        self.add(view, rows, out);
+        add(view, rows, out);
     }
 
     fn add_kernels(&self, view: &View, i: usize, weights: &[(usize, f64)], out: &mut [f64]) {
         let at = view.position(i);
         let rows = weights.iter();
-        self.add(view, rows.map(|&(m, a)| (a, self.row(m, at))), out);
+        add(view, rows.map(|&(m, a)| (a, self.row(m, at))), out);
     }
 
     fn entries(

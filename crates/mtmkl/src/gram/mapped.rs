@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::images::{self, Factor, Sums};
+use super::images::{self, Factor, Outs, Sums};
 use super::kept::subset;
 use super::map::{Map, first_overflow};
 use super::memory::Part;
@@ -372,7 +372,7 @@ impl Operator for Mapped {
             .map(|task| std::mem::take(&mut task.out));
         let outs = images::outs_by_kernel(outs, self.kernels());
         // What is used of a base is picked once for several kernels.
-        let mut groups: Vec<Vec<(usize, Vec<&mut [f64]>)>> = Vec::new();
+        let mut groups: Vec<Vec<(usize, Outs<'_>)>> = Vec::new();
         for mut group in self.by_base(outs.into_iter().enumerate()) {
             while group.len() > TOGETHER {
                 groups.push(group.split_off(group.len() - TOGETHER));

@@ -103,7 +103,7 @@ pub trait Operator: Debug + Send + Sync {
     }
 
     /// Some of the kernels on some of the samples as an operator of its own, copied so that their rows lie together; `None` where that is
-    /// not worth a copy. Call [`part`](trait.Operator.html#method.part) for a part in any case.
+    /// not worth a copy: then a part is read where it lies. Ask for a part by `part`, which does either.
     fn copied_part(&self, _kernels: &[usize], _view: &View) -> Option<Arc<dyn Operator>> {
         None
     }

@@ -163,7 +163,7 @@ impl<'a> Plan<'a> {
             peak = peak.max(present.saturating_add(self.most_of(group)));
             present = present.saturating_add(group.present(square));
         }
-        let copies = self.checks_at_a_time() as u64 * large(square);
+        let copies = self.checks_at_a_time() as u64 * self.copies_of_check();
         // Before the first matrix in double precision goes, the last one is rounded.
         let unrounded = self.groups.iter().filter(|group| group.is_unrounded());
         let rounded = if self.options.single {
@@ -216,7 +216,16 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// How many copies of matrices there are while definiteness is checked.
+    /// Bytes that a check takes: one copy, and a second one for the eigenvalues of what is allowed to be indefinite.
+    pub(super) fn copies_of_check(&self) -> u64 {
+        let copy = large(square(self.samples.count()));
+        match self.options.definiteness {
+            Definiteness::AllowIndefinite => 2 * copy,
+            Definiteness::Check | Definiteness::Assume => copy,
+        }
+    }
+
+    /// How many matrices are checked at a time.
     pub(super) fn checks_at_a_time(&self) -> usize {
         self.options.threads.max(1).min(self.checked().len())
     }
