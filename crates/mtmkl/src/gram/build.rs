@@ -47,14 +47,12 @@ impl Plan<'_> {
     /// Computes what is planned, with the threads of the pool that this is called in.
     pub(crate) fn build(&self, ledger: &Ledger) -> Result<Built> {
         self.check_samples()?;
-        let (alone, together): (Vec<&Group<'_>>, Vec<&Group<'_>>) =
-            self.in_order().partition(|group| self.is_alone(group));
-        let mut computed: Vec<(Computed, Overflow)> = alone
-            .into_iter()
-            .map(|group| self.compute(group, ledger))
-            .collect();
-        let compute = |group: &&Group<'_>| self.compute(group, ledger);
-        computed.par_extend(together.par_iter().map(compute));
+        let mut computed: Vec<(Computed, Overflow)> = Vec::new();
+        for batch in self.batches() {
+            let _taken = ledger.take(self.passing_of(batch));
+            let groups = batch.par_iter();
+            computed.par_extend(groups.map(|group| self.compute(group, ledger)));
+        }
         let (computed, overflow): (Vec<Computed>, Vec<Overflow>) = computed.into_iter().unzip();
         self.assemble(computed, overflow, ledger)
     }
@@ -342,7 +340,7 @@ impl Work<'_> {
         columns: Option<&[usize]>,
     ) -> (Computed, Overflow) {
         let n = self.samples.count();
-        let mut base = Memory::passing(n * n, self.ledger);
+        let mut base = Memory::reserved(n * n);
         self.write_base(statistic, columns, &mut base);
         let maps = self.maps(&base, self.members);
         let mut rounded = Memory::<f32>::zeros(self.members.len() * n * n, self.ledger);
@@ -380,8 +378,8 @@ impl Work<'_> {
     }
 
     fn write_base(&self, statistic: &dyn Statistic, columns: Option<&[usize]>, out: &mut [f64]) {
-        let packed = Packed::new(self.samples.rows(), columns, self.ledger);
-        write_base(&packed, statistic, self.ledger, out);
+        let packed = Packed::new(self.samples.rows(), columns);
+        write_base(&packed, statistic, out);
     }
 
     /// What these kernels do to their base, n × n.

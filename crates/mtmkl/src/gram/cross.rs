@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::memory::take_large;
 use super::normaliser::Normaliser;
-use super::pairs::{Others, Packed};
+use super::pairs::{Packed, copied_bytes};
 use super::plan::{SameBase, by_statistic};
 use crate::data::Rows;
 use crate::error::Result;
+use crate::kernel::base::Arranged;
 use crate::kernel::{Base, Kernel, KernelView, Statistic};
-use crate::ledger::{self, Ledger};
+use crate::ledger::{self, Guard, Ledger};
 
 /// Base values mapped at a time: with as many results they fill the first cache.
 const PIECE: usize = 2048;
@@ -26,8 +27,9 @@ pub(crate) struct CrossKernels<'a> {
 struct Group<'a> {
     columns: Option<Vec<usize>>,
     statistic: Arc<dyn Statistic>,
-    support: Others<'a>,
+    support: Arranged<'a>,
     members: Vec<Member<'a>>,
+    _taken: Option<Guard>,
 }
 
 #[derive(Debug)]
@@ -69,14 +71,18 @@ impl<'a> CrossKernels<'a> {
                 members,
                 ..
             } = same;
-            let packed = Packed::new(support, columns.as_deref(), ledger);
+            let (count, width) = (support.rows(), support.columns());
+            let copies = copied_bytes(count, width, columns.as_deref(), statistic.as_ref());
+            let taken = take_large(ledger, copies);
+            let packed = Packed::new(support, columns.as_deref());
             let own = packed.own(statistic.as_ref());
             let member = |number: usize| Member::new(number, &views[number], &own, normalise);
             Group {
                 members: members.into_iter().map(member).collect(),
-                support: packed.arrange(statistic.as_ref(), ledger),
+                support: packed.arrange(statistic.as_ref()),
                 columns,
                 statistic,
+                _taken: taken,
             }
         });
         Ok(Self {
@@ -129,13 +135,13 @@ impl<'a> Member<'a> {
 
 impl Group<'_> {
     fn pieces(&self, x: Rows<'_>, ledger: &Ledger, each: &mut impl FnMut(CrossPiece<'_>)) {
-        let (count, m) = (x.rows(), self.support.arranged.count());
-        let x = Packed::new(x, self.columns.as_deref(), ledger);
+        let (count, m) = (x.rows(), self.support.count());
+        let x = Packed::new(x, self.columns.as_deref());
         let _taken = take_large(ledger, ledger::bytes_of::<f64>(count * m));
         let mut base = vec![0.0; count * m];
         if m > 0 {
-            self.statistic
-                .block(x.values(), &self.support.arranged, m, &mut base, m);
+            let support = &self.support;
+            self.statistic.block(x.values(), support, m, &mut base, m);
         }
         let own = x.own(self.statistic.as_ref());
         let rows = (PIECE / m.max(1)).max(1);

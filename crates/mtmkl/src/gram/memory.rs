@@ -34,9 +34,14 @@ impl<T: Pod> Memory<T> {
         Self::with(count, Some(taken))
     }
 
-    /// Zeros on the way to something else: taken from the ledger if they are many.
+    /// Zeros that do not stay: taken from the ledger if they are many.
     pub(crate) fn passing(count: usize, ledger: &Ledger) -> Self {
         Self::with(count, take_large(ledger, ledger::bytes_of::<T>(count)))
+    }
+
+    /// Zeros that were taken beforehand.
+    pub(super) fn reserved(count: usize) -> Self {
+        Self::with(count, None)
     }
 
     fn with(count: usize, taken: Option<Guard>) -> Self {

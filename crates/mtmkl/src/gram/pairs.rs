@@ -4,45 +4,33 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::memory::take_large;
 use crate::data::Rows;
 use crate::kernel::Statistic;
 use crate::kernel::base::Arranged;
-use crate::ledger::{self, Guard, Ledger};
+use crate::ledger;
 
 /// The columns that a kernel sees, row by row; a copy only where these are not all columns.
 #[derive(Debug)]
 pub(super) struct Packed<'a> {
     values: Cow<'a, [f64]>,
     width: usize,
-    taken: Option<Guard>,
 }
 
 impl<'a> Packed<'a> {
     /// The chosen columns, all where there is no choice.
-    pub(super) fn new(rows: Rows<'a>, columns: Option<&[usize]>, ledger: &Ledger) -> Self {
-        let (values, width, taken) = match columns {
-            None => (Cow::Borrowed(rows.values()), rows.columns(), None),
+    pub(super) fn new(rows: Rows<'a>, columns: Option<&[usize]>) -> Self {
+        let (values, width) = match columns {
+            None => (Cow::Borrowed(rows.values()), rows.columns()),
             Some(columns) => {
-                let taken = take_large(ledger, Self::bytes(rows.rows(), Some(columns)));
                 let mut values = Vec::with_capacity(rows.rows() * columns.len());
                 for i in 0..rows.rows() {
                     let row = rows.row(i);
                     values.extend(columns.iter().map(|&column| row[column]));
                 }
-                (values.into(), columns.len(), taken)
+                (values.into(), columns.len())
             }
         };
-        Self {
-            values,
-            width,
-            taken,
-        }
-    }
-
-    /// Bytes of the copy of so many rows.
-    pub(super) fn bytes(count: usize, columns: Option<&[usize]>) -> u64 {
-        columns.map_or(0, |columns| ledger::bytes_of::<f64>(count * columns.len()))
+        Self { values, width }
     }
 
     /// All rows, one after the other.
@@ -60,16 +48,10 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// Arranged for a statistic, with what is taken for it.
-    pub(super) fn arrange(self, statistic: &dyn Statistic, ledger: &Ledger) -> Others<'a> {
+    /// Arranged for a statistic.
+    pub(super) fn arrange(self, statistic: &dyn Statistic) -> Arranged<'a> {
         let arrangement = statistic.arrangement(self.width);
-        let count = self.values.len() / self.width;
-        let taken = take_large(ledger, arrangement.bytes(count, self.width));
-        Others {
-            arranged: Arranged::new(self.values, self.width, arrangement),
-            // As it lies, it is the packed rows; arranged, these are not needed any more.
-            _taken: taken.or(self.taken),
-        }
+        Arranged::new(self.values, self.width, arrangement)
     }
 
     /// The same rows, borrowed.
@@ -77,30 +59,27 @@ impl<'a> Packed<'a> {
         Packed {
             values: Cow::Borrowed(&self.values),
             width: self.width,
-            taken: None,
         }
     }
 }
 
-/// Rows that others are compared with.
-#[derive(Debug)]
-pub(super) struct Others<'a> {
-    pub(super) arranged: Arranged<'a>,
-    _taken: Option<Guard>,
+/// Bytes of the copies that so many rows of so many columns take, packed and arranged.
+pub(super) fn copied_bytes(
+    count: usize,
+    width: usize,
+    columns: Option<&[usize]>,
+    statistic: &dyn Statistic,
+) -> u64 {
+    let packed = columns.map_or(0, |columns| ledger::bytes_of::<f64>(count * columns.len()));
+    let width = columns.map_or(width, <[usize]>::len);
+    packed.saturating_add(statistic.arrangement(width).bytes(count, width))
 }
 
 /// s(x_i, x_j) of all pairs, n × n, exactly symmetric.
-pub(super) fn write_base(
-    x: &Packed<'_>,
-    statistic: &dyn Statistic,
-    ledger: &Ledger,
-    out: &mut [f64],
-) {
-    let others = x.borrowed().arrange(statistic, ledger);
-    let n = others.arranged.count();
-    lower_triangle(x, statistic, &others.arranged, out);
-    drop(others);
-    mirror(out, n);
+pub(super) fn write_base(x: &Packed<'_>, statistic: &dyn Statistic, out: &mut [f64]) {
+    let others = x.borrowed().arrange(statistic);
+    lower_triangle(x, statistic, &others, out);
+    mirror(out, others.count());
 }
 
 /// The lower triangle; above it, some blocks are written too.

@@ -2,15 +2,15 @@
 //!
 //! Kernels with the same base statistic on the same columns are a group: one base, n × n, and a map for each. What stays of a group is a
 //! matrix for each kernel, or its base alone. On the way there pass copies of rows, bases of matrices in single precision, and copies of
-//! matrices whose definiteness is checked. Groups with large passing memory are computed one after the other, all others side by side; so
-//! what is planned is what the ledger will have counted, to the byte.
+//! matrices whose definiteness is checked. Groups are computed side by side in batches, and what passes in a batch is taken beforehand; so
+//! what is planned is what the ledger will have counted, to the byte, for any number of threads.
 
 use std::sync::Arc;
 
 use super::definiteness::Definiteness;
 use super::memory::large;
 use super::normaliser::Normaliser;
-use super::pairs::Packed;
+use super::pairs::copied_bytes;
 use crate::data::{GivenGram, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView, Statistic};
@@ -45,6 +45,10 @@ pub(crate) struct Options {
 pub(crate) fn square(samples: usize) -> u64 {
     8_u64.saturating_mul((samples as u64).saturating_pow(2))
 }
+
+/// Passing bytes of groups that are computed at the same time; a group with more is computed alone. A share of what a problem takes where
+/// that matters, and more than threads can keep busy with where it does not.
+const MOST_PASSING: u64 = 64 << 20;
 
 /// The groups of one sample set.
 #[derive(Debug)]
@@ -159,9 +163,10 @@ impl<'a> Plan<'a> {
     fn peak(&self) -> u64 {
         let square = square(self.samples.count());
         let (mut present, mut peak) = (0_u64, 0_u64);
-        for group in self.in_order() {
-            peak = peak.max(present.saturating_add(self.most_of(group)));
-            present = present.saturating_add(group.present(square));
+        for batch in self.batches() {
+            let new = batch.iter().map(|group| group.present(square));
+            present = new.fold(present, u64::saturating_add);
+            peak = peak.max(present.saturating_add(self.passing_of(batch)));
         }
         let copies = self.checks_at_a_time() as u64 * self.copies_of_check();
         // Before the first matrix in double precision goes, the last one is rounded.
@@ -174,37 +179,36 @@ impl<'a> Plan<'a> {
         peak.max(present.saturating_add(copies.max(rounded)))
     }
 
-    /// Groups with much passing memory first: they are computed one after the other.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = &Group<'a>> {
-        let (alone, together): (Vec<_>, Vec<_>) =
-            self.groups.iter().partition(|group| self.is_alone(group));
-        alone.into_iter().chain(together)
-    }
-
-    /// Whether a group has large memory that passes.
-    pub(super) fn is_alone(&self, group: &Group<'_>) -> bool {
-        let square = square(self.samples.count());
-        self.most_of(group) > group.present(square)
-    }
-
-    /// The most bytes at a time while a group is computed.
-    fn most_of(&self, group: &Group<'_>) -> u64 {
-        let n = self.samples.count();
-        let present = group.present(square(n));
-        let Source::Statistic(statistic, columns) = &group.source else {
-            return present;
-        };
-        let width = columns
-            .as_ref()
-            .map_or(self.samples.columns().len(), Vec::len);
-        let rows = large(Packed::bytes(n, columns.as_deref()))
-            .saturating_add(large(statistic.arrangement(width).bytes(n, width)));
-        if group.form == Form::Single {
-            let base = large(square(n));
-            base.saturating_add(rows.max(present))
-        } else {
-            present.saturating_add(rows)
+    /// Groups that are computed at the same time.
+    pub(super) fn batches(&self) -> Vec<&[Group<'a>]> {
+        let mut batches = Vec::new();
+        let (mut first, mut passing) = (0, 0_u64);
+        for (number, group) in self.groups.iter().enumerate() {
+            let own = self.passing_of(std::slice::from_ref(group));
+            if number > first && passing.saturating_add(own) > MOST_PASSING {
+                batches.push(&self.groups[first..number]);
+                (first, passing) = (number, 0);
+            }
+            passing = passing.saturating_add(own);
         }
+        batches.push(&self.groups[first..]);
+        batches
+    }
+
+    /// Bytes that pass while these groups are computed: bases of what is rounded, copies of rows where these are large.
+    pub(super) fn passing_of(&self, groups: &[Group<'_>]) -> u64 {
+        let (n, d) = (self.samples.count(), self.samples.columns().len());
+        let of = |group: &Group<'_>| {
+            let Source::Statistic(statistic, columns) = &group.source else {
+                return 0;
+            };
+            let rows = large(copied_bytes(n, d, columns.as_deref(), statistic.as_ref()));
+            match group.form {
+                Form::Single => square(n).saturating_add(rows),
+                _ => rows,
+            }
+        };
+        groups.iter().map(of).fold(0, u64::saturating_add)
     }
 
     /// The kernels whose definiteness is checked.
