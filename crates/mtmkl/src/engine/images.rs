@@ -152,23 +152,18 @@ impl Images {
 mod tests {
     use super::super::some_kernel;
     use super::*;
-    use crate::gram::kept;
-    use crate::ledger::Ledger;
+    use crate::gram::given;
     use crate::machine::Domain;
     use crate::random::Random;
-    use crate::view::View;
 
     const SAMPLES: usize = 40;
 
     #[test]
     fn images_follow_beta_on_the_support_and_everywhere() {
         let mut random = Random::new(2);
-        let matrices = (0..3).map(|_| some_kernel(SAMPLES, &mut random).into());
-        let grams = kept(SAMPLES, matrices.collect(), &Ledger::default());
-        let view = TaskGrams {
-            grams: grams.as_ref(),
-            view: &View::All,
-        };
+        let matrices = (0..3).map(|_| some_kernel(SAMPLES, &mut random));
+        let grams = given(SAMPLES, matrices.collect());
+        let view = TaskGrams::all(grams.as_ref());
         let dual = Dual {
             scale: 1.0,
             linear: vec![1.0; SAMPLES],

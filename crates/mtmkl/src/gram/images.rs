@@ -2,20 +2,38 @@
 //!
 //! Matrices are symmetric, so half of the support's rows is enough, and each piece of a row is read once, or made once, for all tasks.
 
-use super::operator::{ByChange, Image, OnSupport};
+use rayon::prelude::*;
+
+use super::operator::{ByChange, Image, OnSupport, Operator};
 use crate::vector;
 use crate::view::View;
 
-/// Splits what tasks ask for.
-pub(super) fn split(tasks: Vec<Image<'_>>) -> (Vec<OnSupport<'_>>, Vec<ByChange<'_>>) {
-    let (mut supports, mut changes) = (Vec::new(), Vec::new());
+/// U_m on all samples for the tasks that ask for it by the change of β; the other tasks are left to do.
+pub(super) fn add_changes<'a>(
+    operator: &impl Operator,
+    view: &View,
+    tasks: Vec<Image<'a>>,
+) -> Vec<OnSupport<'a>> {
+    let (mut supports, mut changes, mut outs) = (Vec::new(), Vec::new(), Vec::new());
     for task in tasks {
         match task {
             Image::Support(task) => supports.push(task),
-            Image::Change(task) => changes.push(task),
+            Image::Change(ByChange { change, out }) => {
+                changes.push(change);
+                outs.push(out);
+            }
         }
     }
-    (supports, changes)
+    if !changes.is_empty() {
+        // Kernel by kernel: one task after the other finds rows in the cache.
+        let outs = outs_by_kernel(outs.into_iter(), operator.kernels());
+        outs.into_par_iter().enumerate().for_each(|(kernel, outs)| {
+            for (change, out) in changes.iter().zip(outs) {
+                operator.add_rows(view, kernel, change, out);
+            }
+        });
+    }
+    supports
 }
 
 /// The samples that belong to the support of one of these tasks, in ascending order, as places in the view and as rows of the set.

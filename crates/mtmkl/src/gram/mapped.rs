@@ -350,14 +350,7 @@ impl Operator for Mapped {
     }
 
     fn images(&self, view: &View, tasks: Vec<Image<'_>>) {
-        let (mut supports, mut changes) = images::split(tasks);
-        let outs = changes.iter_mut().map(|task| std::mem::take(&mut task.out));
-        let outs = images::outs_by_kernel(outs, self.kernels());
-        outs.into_par_iter().enumerate().for_each(|(kernel, outs)| {
-            for (task, out) in changes.iter().zip(outs) {
-                self.add_rows(view, kernel, &task.change, out);
-            }
-        });
+        let mut supports = images::add_changes(self, view, tasks);
         if supports.is_empty() {
             return;
         }

@@ -43,11 +43,26 @@ pub fn kept(samples: usize, matrices: Vec<Arc<[f64]>>, ledger: &Ledger) -> Arc<d
     Arc::new(kept::Kept::given(samples, matrices, ledger))
 }
 
+/// These matrices, for tests.
+#[cfg(test)]
+pub(crate) fn given(samples: usize, matrices: Vec<Vec<f64>>) -> Grams {
+    let matrices = matrices.into_iter().map(Into::into).collect();
+    kept(samples, matrices, &Ledger::default())
+}
+
 /// The Gram matrices as one task sees them: all samples, or some of them in its own order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskGrams<'a> {
     pub(crate) grams: &'a dyn Operator,
     pub(crate) view: &'a View,
+}
+
+impl<'a> TaskGrams<'a> {
+    /// As a task on all samples sees them.
+    pub(crate) fn all(grams: &'a dyn Operator) -> Self {
+        static ALL: View = View::All;
+        Self { grams, view: &ALL }
+    }
 }
 
 impl TaskGrams<'_> {

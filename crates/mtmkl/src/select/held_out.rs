@@ -4,7 +4,6 @@ use crate::error::{DataProblem, Error, Place, Result};
 use crate::gram::TaskGrams;
 use crate::model::Model;
 use crate::problem::Prepared;
-use crate::view::View;
 
 impl Prepared<'_> {
     /// f(x_j) = Σ_i β_i Σ_m θ_m K_m(i, j) + b for rows j of each sample set, by task: `held[s]` are the rows of sample set s, and
@@ -45,10 +44,7 @@ impl Prepared<'_> {
             .enumerate()
             .map(|(number, task)| {
                 let (grams, kernels) = self.whole(task.set);
-                let all = TaskGrams {
-                    grams: grams.as_ref(),
-                    view: &View::All,
-                };
+                let all = TaskGrams::all(grams.as_ref());
                 let held = &held[task.set];
                 let positions = &sets[task.set].positions;
                 // Whole rows, one after the other: faster than picking the entries that are wanted out of each.
