@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
+use mtmkl::ledger::{Guard, Ledger, bytes_of};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Model, Prepared, Problem, ProblemSpec, Run, Stop, Storage, Task};
+use mtmkl::{
+    Definiteness, Fitting, Model, Preparation, Prepared, Problem, ProblemSpec, Stop, Storage, Task,
+};
 use serde_json::json;
 
 use super::Outcome;
@@ -32,15 +35,21 @@ pub mod notes {
     pub use mtmkl_report::notes::{DATA, SCORES};
 }
 
-/// Bytes that a file may take in memory: no less than the readers' default, for `--memory-limit` is about kernel matrices, and
-/// more where it allows more.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "bytes; a float's range saturates"
-)]
-fn read_limit(args: &FitArgs) -> u64 {
-    ((args.memory_limit * f64::from(1 << 30)) as u64).max(TableOptions::default().limit)
+/// The account of memory with the flag's limit.
+fn ledger_of(args: &FitArgs) -> Result<Ledger> {
+    if args.memory_limit.is_nan() || args.memory_limit <= 0.0 {
+        bail!(
+            "--memory-limit is {}, expected a number of GiB > 0",
+            args.memory_limit
+        );
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bytes; a float's range saturates"
+    )]
+    let limit = (args.memory_limit * f64::from(1 << 30)) as u64;
+    Ok(Ledger::new(limit))
 }
 
 /// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
@@ -129,7 +138,12 @@ fn gram_name(path: &Path, member: Option<&str>, taken: &Grams) -> String {
 }
 
 /// Reads the kernel matrices that `precomputed:path=…` kernels name. An archive with several arrays stands for as many kernels.
-fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
+fn read_grams(
+    args: &mut FitArgs,
+    table: &Table,
+    ledger: &Ledger,
+    held: &mut Vec<Guard>,
+) -> Result<Grams> {
     let mut grams = Grams::new();
     let mut specs = Vec::new();
     for spec in &args.kernel {
@@ -146,7 +160,7 @@ fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
             .unwrap_or(options);
         let path = Path::new(path);
         let options = GramOptions {
-            limit: read_limit(args),
+            limit: ledger.left(),
             ..GramOptions::default()
         };
         let members = input::read_gram(path, None, &options)?;
@@ -171,6 +185,7 @@ fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
                     n = table.rows
                 );
             }
+            held.push(ledger.take(bytes_of::<f64>(gram.values.len())));
             specs.push(format!("precomputed:name={name}"));
             grams.insert(name, align(gram, args.id.as_deref(), table)?);
         }
@@ -221,6 +236,9 @@ pub(super) struct Fit {
     pub(super) grams: Grams,
     /// The flags as given, as TOML.
     pub(super) settings: String,
+    /// The account of memory, and what the tables take of it.
+    pub(super) ledger: Ledger,
+    _held: Vec<Guard>,
 }
 
 /// The rows that scores are about.
@@ -233,12 +251,12 @@ struct Judged {
     split: String,
 }
 
-/// A run with the flags' limits.
-pub(super) fn run_of<'a>(
+/// How to fit, by the flags' limits.
+pub(super) fn fitting_of<'a>(
     args: &FitArgs,
     stop: &Stop,
     progress: &'a mut Progress,
-) -> Result<Run<'a>> {
+) -> Result<Fitting<'a>> {
     let time_limit = match args.time_limit {
         Some(seconds) if seconds >= 0.0 && seconds.is_finite() => {
             // More than the clock can count is no limit.
@@ -247,32 +265,34 @@ pub(super) fn run_of<'a>(
         Some(seconds) => bail!("--time-limit is {seconds}, expected a number of seconds ≥ 0"),
         None => None,
     };
-    if args.memory_limit.is_nan() || args.memory_limit <= 0.0 {
-        bail!(
-            "--memory-limit is {}, expected a number of GiB > 0",
-            args.memory_limit
-        );
-    }
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "bytes; a float's range saturates"
-    )]
-    let memory_limit = (args.memory_limit * f64::from(1 << 30)) as u64;
-    Ok(Run {
+    Ok(Fitting {
         tolerance: args.tol,
         max_passes: args.max_passes,
         time_limit,
-        threads: args.threads,
         seed: args.seed,
-        memory_limit,
+        start: None,
         stop: stop.clone(),
         observer: Some(progress),
     })
 }
 
+/// How to prepare the kernels, by the flags.
+pub(super) fn preparation_of(args: &FitArgs, ledger: &Ledger) -> Result<Preparation> {
+    Ok(Preparation {
+        ledger: ledger.clone(),
+        storage: None,
+        precision: choices::precision(args)?,
+        definiteness: if args.allow_indefinite {
+            Definiteness::AllowIndefinite
+        } else {
+            Definiteness::Check
+        },
+        pool: Some(choices::pool(args.threads)?),
+    })
+}
+
 /// Says on standard error where kernel values are not kept.
-pub(super) fn note_storage(prepared: &Prepared<'_>) {
+pub(super) fn note_storage(prepared: &Prepared) {
     if prepared.storage() == Storage::OnDemand {
         output::note(
             "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which may be slower; \
@@ -436,13 +456,15 @@ impl Fit {
             .chain(&args.report)
             .try_for_each(|path| output::check_place(path))?;
         let names = Frame::names_of(args);
-        let table = read_table(&data, &args.table, &names, Some(read_limit(args)))?;
+        let ledger = ledger_of(args)?;
+        let table = read_table(&data, &args.table, &names, Some(ledger.left()))?;
+        let mut held = vec![ledger.take(table.bytes())];
         if table.format == Format::Libsvm && args.target.is_none() {
             // The format has one place for it, and one name.
             args.target = Some("label".to_string());
         }
         let settings = toml::to_string(&args)?;
-        let grams = read_grams(args, &table)?;
+        let grams = read_grams(args, &table, &ledger, &mut held)?;
         let computed = args
             .kernel
             .iter()
@@ -462,6 +484,8 @@ impl Fit {
         };
         frame.learn(&raw, &train, args.missing, args.scale)?;
         let values = frame.scaled(&raw, &table)?;
+        // As read, scaled, and in the sample sets.
+        held.push(ledger.take(3 * bytes_of::<f64>(values.len())));
         let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
         let fit = Self {
             table,
@@ -473,6 +497,8 @@ impl Fit {
             dataset_rows: dataset.rows.clone(),
             grams,
             settings,
+            ledger,
+            _held: held,
         };
         Ok((fit, dataset))
     }
@@ -499,15 +525,19 @@ impl Fit {
         // From here on there is something to keep; until here Ctrl-C ends the program.
         let stop = stop();
         let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
-        let mut run = run_of(args, &stop, &mut progress)?;
+        let mut fitting = fitting_of(args, &stop, &mut progress)?;
+        // Said before anything is computed.
+        fitting
+            .check()
+            .map_err(|error| self.located(error, &tasks, args))?;
         let prepared = problem
-            .prepare(&run)
+            .prepare(&preparation_of(args, &self.ledger)?)
             .map_err(|error| self.located(error, &tasks, args))?;
         note_storage(&prepared);
         let mut model = prepared
-            .fit(&mut run)
+            .fit(&mut fitting)
             .map_err(|error| self.located(error, &tasks, args))?;
-        drop(run);
+        drop(fitting);
         let scores = self.scores(args, &judged, &model, &prepared, &stop)?;
         progress.finish();
         self.keep_notes(&mut model, &scores)?;
@@ -523,7 +553,7 @@ impl Fit {
                 );
             }
             let names = self.frame.names();
-            let table = read_table(path, &args.table, &names, Some(read_limit(args)))?;
+            let table = read_table(path, &args.table, &names, Some(self.ledger.left()))?;
             let raw = self.frame.rows(&table, true, None)?;
             note_rows(&self.frame, &table, &raw)?;
             let strange = raw
@@ -657,7 +687,7 @@ impl Fit {
         args: &FitArgs,
         judged: &Judged,
         model: &Model,
-        prepared: &Prepared<'_>,
+        prepared: &Prepared,
         stop: &Stop,
     ) -> Result<Scores> {
         let Judged {
@@ -674,7 +704,9 @@ impl Fit {
                 new_tasks: false,
                 training_rows: &training_rows,
             };
-            let predictions = predictor.predict(raw, values, cross)?;
+            let predictions = prepared
+                .pool()
+                .install(|| predictor.predict(raw, values, cross))?;
             let metric = metric(None, &self.frame.goal)?;
             score(&self.frame, raw, &predictions, None, metric)
         };
@@ -683,8 +715,8 @@ impl Fit {
             let machine: &MachineSpec = model.machine();
             let fit_with = |sharing: &SharingSpec| -> Result<Model> {
                 let mut silent = Progress::new(false, true, args.tol);
-                let mut run = run_of(args, stop, &mut silent)?;
-                Ok(prepared.fit_with(machine, sharing, &mut run)?)
+                let mut fitting = fitting_of(args, stop, &mut silent)?;
+                Ok(prepared.with(machine, sharing)?.fit(&mut fitting)?)
             };
             methods.push((
                 "uniform".to_string(),

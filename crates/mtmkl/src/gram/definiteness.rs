@@ -16,17 +16,6 @@ pub enum Definiteness {
     AllowIndefinite,
 }
 
-impl Definiteness {
-    /// The name in configuration files.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Check => "check",
-            Self::Assume => "assume",
-            Self::AllowIndefinite => "allow-indefinite",
-        }
-    }
-}
-
 /// A negative eigenvalue is forgiven down to minus this, times n and the largest entry of the diagonal: what rounding does to sums of n
 /// terms, also where a matrix was kept in single precision once.
 const FORGIVEN: f64 = 1e-9;
