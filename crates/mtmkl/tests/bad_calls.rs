@@ -14,7 +14,7 @@ use mtmkl::select::{
 use mtmkl::sharing::{Parts, Reach, SharingSpec, registered_sharings};
 use mtmkl::{
     CrossGram, Error, Fitting, GivenGram, Input, Model, Preparation, Problem, ProblemSpec, Rows,
-    Samples, Stop, Targets, Task,
+    Samples, Stop, Targets, Task, View,
 };
 
 const HUGE: usize = usize::MAX;
@@ -157,9 +157,9 @@ mod tables {
         // Marks for fewer rows than the task has: the others are not marked.
         let part = task.clone().with_rows(vec![0, 9, 2, 3, 4, HUGE]);
         let part = part.restricted(&[true, true, true]);
-        assert_eq!(part.rows, Some(vec![0, 2]));
+        assert_eq!(part.rows, View::of(vec![0, 2]));
         assert_eq!(part.targets, Targets::Labels(vec![-1.0, 1.0]));
-        assert_eq!(task.restricted(&[]).rows, Some(Vec::new()));
+        assert_eq!(task.restricted(&[]).rows, View::of(Vec::new()));
         // Fewer targets and weights than rows.
         let few = Task::new("one", Targets::Labels(vec![1.0, -1.0])).with_weights(vec![1.0]);
         let few = few.restricted(&[true; 6]);

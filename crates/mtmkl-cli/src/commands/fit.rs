@@ -662,7 +662,7 @@ impl Fit {
             Place::TaskRow { task, row } => {
                 let found = tasks.iter().find(|known| known.name == task);
                 let at = found.map_or(String::new(), |found| {
-                    let own = found.rows.as_ref().map_or(row, |rows| rows[row]);
+                    let own = found.rows.position(row);
                     format!("{}, ", line(found.samples, own))
                 });
                 anyhow!("{file}, {at}task `{task}`: {what}{advice}")

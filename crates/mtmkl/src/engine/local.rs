@@ -14,6 +14,7 @@ use crate::grid::{Grid, Shape};
 use crate::linalg::axpy;
 use crate::machine::{Domain, Dual};
 use crate::pool::Pool;
+use crate::view::View;
 
 /// One task as the engine needs it.
 #[derive(Debug, Clone)]
@@ -21,7 +22,7 @@ pub(crate) struct TaskData {
     /// Which sample set.
     pub(crate) samples: usize,
     /// Which of its rows.
-    pub(crate) view: Option<Arc<[usize]>>,
+    pub(crate) view: View,
     /// (ḡ, Ω)
     pub(crate) dual: Dual,
 }
@@ -30,8 +31,8 @@ impl TaskData {
     /// The Gram matrices as the task sees them.
     pub(super) fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
         TaskGrams {
-            grams: &grams[self.samples],
-            view: self.view.as_deref(),
+            grams: grams[self.samples].as_ref(),
+            view: &self.view,
         }
     }
 
@@ -245,7 +246,7 @@ impl Engine for LocalEngine {
     fn shape(&self) -> Shape {
         Shape {
             tasks: self.tasks.len(),
-            kernels: self.grams.first().map_or(0, Grams::kernels),
+            kernels: self.grams.first().map_or(0, |grams| grams.kernels()),
         }
     }
 
@@ -357,7 +358,7 @@ impl Engine for LocalEngine {
     }
 
     fn bytes(&self) -> u64 {
-        self.grams.iter().map(Grams::bytes).sum()
+        self.grams.iter().map(|grams| grams.bytes()).sum()
     }
 
     fn local_maxima(&mut self) -> Option<&mut dyn LocalMaxima> {

@@ -16,7 +16,7 @@ pub use write::{check_writable, write_whole};
 
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
-use crate::gram;
+use crate::gram::Normaliser;
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
@@ -139,7 +139,7 @@ impl Model {
         witness: Vec<Vec<f64>>,
         outcome: Outcome,
     ) -> Self {
-        let position = |task: &Task, i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
+        let position = |task: &Task, i: usize| task.rows.position(i);
         let mut support_sets = Vec::with_capacity(sets.len());
         let mut numbers: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
         for (index, set) in sets.iter().enumerate() {
@@ -166,7 +166,7 @@ impl Model {
                 .filter_map(|name| set.grams().iter().find(|gram| gram.name == name));
             let unit = given
                 .clone()
-                .filter(|gram| gram::has_unit_diagonal(gram, set.count()));
+                .filter(|gram| Normaliser::has_unit_diagonal(gram, set.count()));
             let unit_diagonals = unit.map(|gram| gram.name.clone()).collect();
             let given_diagonals = given
                 .map(|gram| {

@@ -20,7 +20,7 @@ pub(super) fn known_beta(problem: &Problem, last: &Model) -> Vec<Vec<f64>> {
             for (&row, &value) in known.support.iter().zip(&known.beta) {
                 beta[set.positions[row]] = value;
             }
-            if let Some(rows) = &task.rows {
+            if let Some(rows) = task.rows.rows() {
                 beta = rows.iter().map(|&row| beta[row]).collect();
             }
             let count = beta.len();
