@@ -33,7 +33,7 @@
 //! ```
 //!
 //! The rooms, and which may look into which: `grid`, `error`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
-//! kernels; `qp` and [`machine`] see Grams; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
+//! kernels; [`machine`] says what a task's dual is and `inner` solves it; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
 //! sharings and the engine's trait; `problem` and `model` put it together; [`select`] fits
 //! many of them. A test (`tests/layers.rs`) holds them to it.
 
@@ -42,13 +42,13 @@ pub mod engine;
 pub mod error;
 mod gram;
 pub mod grid;
+mod inner;
 pub mod kernel;
 pub mod ledger;
 mod linalg;
 pub mod machine;
 pub mod model;
 mod problem;
-mod qp;
 pub mod random;
 pub mod run;
 pub mod select;

@@ -16,12 +16,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("linalg", &[]),
     ("kernel", &["data"]),
     ("gram", &["kernel", "data", "linalg", "grid"]),
-    ("qp", &["gram", "linalg", "run"]),
     ("machine", &["data"]),
+    ("inner", &["machine", "gram", "linalg", "grid", "run"]),
     ("sharing", &["grid"]),
     (
         "engine",
-        &["machine", "gram", "qp", "linalg", "grid", "run"],
+        &["inner", "machine", "gram", "linalg", "grid", "run"],
     ),
     ("solver", &["engine", "sharing", "grid", "run", "linalg"]),
     (

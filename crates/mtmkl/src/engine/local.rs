@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::kept::Here;
-use super::task::{Effort, Fitted, Inner, State, TaskEvaluation};
 use super::{Engine, Evaluation, LocalMaximum, Mixture, Request};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
-use crate::grid::{Grid, Shape};
+use crate::grid::{Grid, Shape, dot};
+use crate::inner::{Effort, Fitted, Here, Solved, State, TaskEvaluation};
+use crate::ledger::Ledger;
 use crate::linalg::axpy;
-use crate::machine::{Domain, Dual};
+use crate::machine::{Conjugate, Dual};
 
 /// One task as the engine needs it.
 #[derive(Debug, Clone)]
@@ -97,6 +97,7 @@ pub(crate) struct LocalEngine {
     /// Those that are still wanted; the last one is known anyway.
     wanted: Vec<usize>,
     evaluations: usize,
+    ledger: Ledger,
 }
 
 impl LocalEngine {
@@ -107,12 +108,10 @@ impl LocalEngine {
         shrinking: bool,
         pool: Arc<rayon::ThreadPool>,
     ) -> Self {
+        let ledger = Ledger::default();
         let states = tasks
             .iter()
-            .map(|task| {
-                let samples = task.seen_in(&grams).count();
-                State::new(&task.dual, samples, None)
-            })
+            .map(|task| State::new(&task.dual, None, &ledger))
             .collect();
         Self {
             grams,
@@ -125,6 +124,7 @@ impl LocalEngine {
             remembered: BTreeMap::new(),
             wanted: Vec::new(),
             evaluations: 0,
+            ledger,
         }
     }
 
@@ -132,13 +132,13 @@ impl LocalEngine {
     pub(crate) fn start_at(&mut self, task: usize, beta: &[f64], old: &Dual) {
         let dual = &self.tasks[task].dual;
         // Of two variables of a sample, one for each sign, each takes its part.
-        let mut variables = beta.repeat(dual.linear.len() / beta.len().max(1));
+        let mut variables = beta.repeat(dual.variables.copies());
         if let (
-            Domain::Box { lower, upper, .. },
-            Domain::Box {
+            Conjugate::Box { lower, upper, .. },
+            Conjugate::Box {
                 lower: l, upper: u, ..
             },
-        ) = (&dual.domain, &old.domain)
+        ) = (&dual.conjugate, &old.conjugate)
         {
             for (v, value) in variables.iter_mut().enumerate() {
                 if *value != 0.0 && *value <= l[v] {
@@ -278,6 +278,8 @@ impl LocalEngine {
             curvature: request.curvature,
             shrinking: self.shrinking,
             concave: self.concave,
+            most_free: usize::MAX,
+            interior_points: true,
             stop: &request.stop,
         }
     }
@@ -304,7 +306,7 @@ impl Engine for LocalEngine {
         })?;
         self.refresh();
         let (grams, tasks) = (&self.grams, &self.tasks);
-        let report = |((number, inner), state): ((usize, Inner), &mut State)| {
+        let report = |((number, inner), state): ((usize, Solved), &mut State)| {
             let task = &tasks[number];
             let view = task.seen_in(grams);
             state.report(&task.dual, view, theta.row(number), inner, &effort)
@@ -361,6 +363,7 @@ impl Engine for LocalEngine {
             curvature: false,
             ..self.effort(request)
         };
+        let ledger = &self.ledger.clone();
         let maxima = self.for_each_task(theta, |number, task, state, grams, rows| {
             let weights = theta.row(number);
             let here = Here {
@@ -368,11 +371,11 @@ impl Engine for LocalEngine {
                 rows,
                 theta: weights,
             };
-            let mut found = vec![State::maximum(
+            let mut found = vec![local_maximum(
                 state.evaluate(&task.dual, here, &effort)?,
                 weights,
             )];
-            let starts = if matches!(task.dual.domain, Domain::Box { .. }) {
+            let starts = if matches!(task.dual.conjugate, Conjugate::Box { .. }) {
                 starts
             } else {
                 0
@@ -382,8 +385,8 @@ impl Engine for LocalEngine {
                     task.dual.linear.len(),
                     seed ^ (number as u64) << 20 ^ (start as u64) << 40,
                 );
-                let mut other = State::new(&task.dual, grams.count(), Some(&order));
-                let maximum = State::maximum(other.evaluate(&task.dual, here, &effort)?, weights);
+                let mut other = State::new(&task.dual, Some(&order), ledger);
+                let maximum = local_maximum(other.evaluate(&task.dual, here, &effort)?, weights);
                 let same = |known: &LocalMaximum| {
                     (known.value - maximum.value).abs() <= 1e-7 * maximum.value.abs()
                 };
@@ -401,6 +404,15 @@ impl Engine for LocalEngine {
         // The best ones found are what the last evaluation is about now.
         self.remember();
         Ok(maxima)
+    }
+}
+
+/// This point as a local maximum.
+fn local_maximum(evaluation: TaskEvaluation, theta: &[f64]) -> LocalMaximum {
+    LocalMaximum {
+        value: evaluation.value,
+        constant: evaluation.value + dot(&evaluation.sensitivities, theta),
+        sensitivities: evaluation.sensitivities,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Kernel ridge regression.
 
-use super::{Domain, Dual, Machine, check_positive, check_values, numbers, weight};
+use super::{Conjugate, Dual, Machine, Variables, check_positive, check_values, numbers, weight};
 use crate::data::Task;
 use crate::error::{DataProblem, Error, Place, Result};
 
@@ -41,9 +41,10 @@ impl Machine for Krr {
         let values = numbers(task);
         Dual {
             scale: 2.0,
+            variables: Variables::one_each(values.len()),
             linear: values.to_vec(),
             diagonal: 0.0,
-            domain: Domain::Free {
+            conjugate: Conjugate::Ridge {
                 ridge: (0..values.len())
                     .map(|row| self.lambda / weight(task, row))
                     .collect(),

@@ -1,6 +1,6 @@
 //! One-class support vector machine.
 
-use super::{Domain, Dual, Machine, check_unlabelled, sign, total_weight, weight};
+use super::{Conjugate, Dual, Machine, Variables, check_unlabelled, sign, total_weight, weight};
 use crate::data::Task;
 use crate::error::{Error, Result};
 
@@ -29,9 +29,10 @@ impl Machine for OneClass {
         let each = 1.0 / (self.nu * total_weight(task, samples));
         Dual {
             scale: 2.0,
+            variables: Variables::one_each(samples),
             linear: vec![0.0; samples],
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: vec![0.0; samples],
                 upper: (0..samples).map(|row| each * weight(task, row)).collect(),
                 sum: 1.0,

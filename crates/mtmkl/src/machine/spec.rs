@@ -1,5 +1,7 @@
 //! Machines by name, as they stand in configuration files and model files. New ones are registered here.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Krr, Machine, OneClass, Svc, Svdd, Svr};
@@ -50,6 +52,19 @@ pub enum MachineSpec {
         /// ν in (0, 1].
         nu: f64,
     },
+    /// A machine of the user's own. It has no name in files: a model of it cannot be saved.
+    #[serde(skip)]
+    Own(OwnMachine),
+}
+
+/// A machine of the user's own. Equal to itself alone.
+#[derive(Debug, Clone)]
+pub struct OwnMachine(Arc<dyn Machine>);
+
+impl PartialEq for OwnMachine {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl MachineSpec {
@@ -62,22 +77,28 @@ impl MachineSpec {
         }
     }
 
+    /// A machine of the user's own.
+    pub fn own(machine: impl Machine + 'static) -> Self {
+        Self::Own(OwnMachine(Arc::new(machine)))
+    }
+
     /// The machine itself.
-    pub fn build(&self) -> Box<dyn Machine> {
+    pub fn build(&self) -> Arc<dyn Machine> {
         match *self {
             Self::Svc {
                 c,
                 positive_weight,
                 negative_weight,
-            } => Box::new(Svc {
+            } => Arc::new(Svc {
                 c,
                 positive_weight,
                 negative_weight,
             }),
-            Self::Svr { c, epsilon } => Box::new(Svr { c, epsilon }),
-            Self::Krr { lambda } => Box::new(Krr { lambda }),
-            Self::Svdd { c } => Box::new(Svdd { c }),
-            Self::OneClass { nu } => Box::new(OneClass { nu }),
+            Self::Svr { c, epsilon } => Arc::new(Svr { c, epsilon }),
+            Self::Krr { lambda } => Arc::new(Krr { lambda }),
+            Self::Svdd { c } => Arc::new(Svdd { c }),
+            Self::OneClass { nu } => Arc::new(OneClass { nu }),
+            Self::Own(ref own) => Arc::clone(&own.0),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Support vector classification.
 
-use super::{Domain, Dual, Machine, check_labels, check_positive, numbers, sign, weight};
+use super::{
+    Conjugate, Dual, Machine, Variables, check_labels, check_positive, numbers, sign, weight,
+};
 use crate::data::Task;
 use crate::error::Result;
 
@@ -42,9 +44,10 @@ impl Machine for Svc {
         };
         Dual {
             scale: 1.0,
+            variables: Variables::one_each(labels.len()),
             linear: labels.to_vec(),
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: (0..labels.len()).map(|row| bound(row).min(0.0)).collect(),
                 upper: (0..labels.len()).map(|row| bound(row).max(0.0)).collect(),
                 sum: 0.0,

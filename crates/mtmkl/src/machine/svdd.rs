@@ -1,6 +1,9 @@
 //! Support vector data description.
 
-use super::{Domain, Dual, Machine, check_positive, check_unlabelled, sign, total_weight, weight};
+use super::{
+    Conjugate, Dual, Machine, Variables, check_positive, check_unlabelled, sign, total_weight,
+    weight,
+};
 use crate::data::Task;
 use crate::error::{DataProblem, Error, Place, Result};
 
@@ -41,9 +44,10 @@ impl Machine for Svdd {
         let each = self.c.max(1.0 / total_weight(task, samples));
         Dual {
             scale: 2.0,
+            variables: Variables::one_each(samples),
             linear: vec![0.0; samples],
             diagonal: 0.5,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: vec![0.0; samples],
                 upper: (0..samples).map(|row| each * weight(task, row)).collect(),
                 sum: 1.0,

@@ -1,6 +1,6 @@
 //! ε-insensitive support vector regression.
 
-use super::{Domain, Dual, Machine, check_positive, check_values, numbers, weight};
+use super::{Conjugate, Dual, Machine, Variables, check_positive, check_values, numbers, weight};
 use crate::data::Task;
 use crate::error::{Error, Result};
 
@@ -36,13 +36,14 @@ impl Machine for Svr {
         let zeros = vec![0.0; n];
         Dual {
             scale: 1.0,
+            variables: Variables::new(n, 2),
             linear: values
                 .iter()
                 .map(|y| y - self.epsilon)
                 .chain(values.iter().map(|y| y + self.epsilon))
                 .collect(),
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: zeros
                     .iter()
                     .copied()
