@@ -357,6 +357,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             names = [name or "" for name in self._model.given_names]
             return {
                 "count": len(rows),
+                "threads": threads(self.n_jobs),
                 "rows": None,
                 "grams": [(name, values[at], None if own is None else own[at]) for at, name in enumerate(names)],
             }
@@ -370,7 +371,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
                 cross[:, positions] = call.matrix(values, support)
             needed = self._model.normalize or self._mass
             grams.append((call.name, cross, call.diagonal(values) if needed else None))
-        return {"count": len(rows), "rows": values, "grams": grams}
+        return {"count": len(rows), "threads": threads(self.n_jobs), "rows": values, "grams": grams}
 
     # -- files and pages -----------------------------------------------------------------------------------------------------------
 

@@ -39,8 +39,9 @@ class Limits(TypedDict):
 
 
 class New(TypedDict):
-    """New samples: rows, and precomputed kernels (name, values, k(x, x))."""
+    """New samples: rows, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core."""
 
     count: int
+    threads: int
     rows: NDArray[np.float64] | None
     grams: list[tuple[str, NDArray[np.float64], NDArray[np.float64] | None]]

@@ -4,7 +4,6 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mtmkl::Run;
 use mtmkl::kernel::{Kernel, parse_kernel};
 
 /// M Gram matrices n × n; throughput in bytes of Gram written.
@@ -22,12 +21,9 @@ fn grams(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(8 * (n * n * m) as u64));
         let name = format!("n={n} d={} M={m}", if single { 1 } else { d });
         for threads in [1, 2] {
-            let run = Run {
-                threads,
-                ..Run::default()
-            };
+            let preparation = mtmkl_bench::on_threads(threads, u64::MAX).unwrap();
             group.bench_function(BenchmarkId::new(&name, threads), |bencher| {
-                bencher.iter(|| black_box(problem.prepare(&run).unwrap()));
+                bencher.iter(|| black_box(problem.prepare(&preparation).unwrap()));
             });
         }
     }

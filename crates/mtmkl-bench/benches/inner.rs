@@ -7,7 +7,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_ma
 use mtmkl::engine::{Engine, Request};
 use mtmkl::grid::Grid;
 use mtmkl::kernel::{Gaussian, KernelView};
-use mtmkl::{Problem, Run, Stop};
+use mtmkl::{Problem, Stop};
 
 const COLUMNS: usize = 20;
 
@@ -28,12 +28,9 @@ fn evaluate(
 ) {
     let mut group = criterion.benchmark_group(group);
     group.sample_size(10);
-    let run = Run {
-        threads: 1,
-        ..Run::default()
-    };
+    let preparation = mtmkl_bench::on_threads(1, u64::MAX).unwrap();
     for (name, problem) in problems {
-        let prepared = problem.prepare(&run).unwrap();
+        let prepared = problem.prepare(&preparation).unwrap();
         let shape = problem.shape();
         let theta = Grid::filled(shape.tasks, shape.kernels, 1.0 / shape.kernels as f64);
         group.bench_function(name.clone(), |bencher| {

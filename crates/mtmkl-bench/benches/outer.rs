@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use mtmkl::engine::{Curvature, Engine, Evaluation, LocalMaximum, Request};
+use mtmkl::engine::{Curvature, Engine, Evaluation, Fitted, Mixture, Request};
 use mtmkl::grid::{Grid, Shape};
 use mtmkl::sharing::{SharingSpec, registered_sharings};
 use mtmkl::solver::{Newton, Solver};
@@ -95,14 +95,12 @@ impl Engine for Quadratic {
         })
     }
 
-    fn maxima(
-        &mut self,
-        _: &Grid,
-        _: &Request,
-        _: usize,
-        _: u64,
-    ) -> Result<Vec<Vec<LocalMaximum>>> {
-        Ok(vec![Vec::new(); self.shape.tasks])
+    fn machines(&mut self, _: &[usize]) -> Result<Vec<Fitted>> {
+        Ok(Vec::new())
+    }
+
+    fn mixtures(&mut self, _: &[Mixture]) -> Result<Vec<Vec<f64>>> {
+        Ok(Vec::new())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mtmkl::{Rows, Run};
+use mtmkl::{Fitting, Pool, Rows};
 
 /// Throughput in new rows.
 fn prediction(criterion: &mut Criterion) {
@@ -18,13 +18,10 @@ fn prediction(criterion: &mut Criterion) {
     for (n, m, tasks) in [(1000, 1, 1), (1000, 10, 1), (1000, 10, 10)] {
         let kernels = mtmkl_bench::gaussians(m, COLUMNS, false).unwrap();
         let problem = mtmkl_bench::problem(n, COLUMNS, tasks, kernels).unwrap();
-        let model = problem.fit(&mut Run::default()).unwrap();
+        let model = problem.fit(&mut Fitting::default()).unwrap();
         let name = format!("n={n} M={m} T={tasks}");
         for threads in [1, 2] {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = Pool::new(threads).unwrap();
             group.bench_function(BenchmarkId::new(&name, threads), |bencher| {
                 bencher.iter(|| pool.install(|| black_box(model.decisions(rows).unwrap())));
             });

@@ -111,3 +111,15 @@ pub fn peak() -> Option<u64> {
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(1024 * kib)
 }
+
+/// Kernels prepared by so many threads, in so many bytes.
+///
+/// # Errors
+/// When there are no so many threads.
+pub fn on_threads(threads: usize, memory_limit: u64) -> mtmkl::Result<mtmkl::Preparation> {
+    Ok(mtmkl::Preparation {
+        memory_limit,
+        pool: Some(mtmkl::Pool::new(threads)?),
+        ..mtmkl::Preparation::default()
+    })
+}

@@ -509,6 +509,9 @@ pub struct NewRowsArgs {
     /// Predict for tasks that the model never saw, from the common part of the weights
     #[arg(long)]
     pub new_tasks: bool,
+    /// Threads, 0 for one per core; the answer does not depend on it
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    pub threads: usize,
 }
 
 /// Arguments of `predict`.

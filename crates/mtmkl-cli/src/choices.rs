@@ -6,7 +6,7 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::{MachineSpec, registered_machines};
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec, registered_sharings};
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Definiteness, Precision, ProblemSpec};
+use mtmkl::{Error, Pool, Precision, ProblemSpec};
 
 use crate::args::FitArgs;
 use crate::words::nearest;
@@ -232,6 +232,19 @@ pub fn precision(args: &FitArgs) -> Result<Precision> {
     }
 }
 
+/// The threads that compute: made once, for all that a command does.
+///
+/// # Errors
+/// When there are no so many.
+pub fn pool(threads: usize) -> Result<Pool> {
+    Pool::new(threads).map_err(|error| match error {
+        Error::Param {
+            value, expected, ..
+        } => anyhow!("--threads: found {value}, expected {expected}"),
+        other => other.into(),
+    })
+}
+
 /// All of it.
 ///
 /// # Errors
@@ -244,12 +257,6 @@ pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
     );
     spec.solver = solver(args)?;
     spec.normalize = args.normalize;
-    spec.precision = precision(args)?;
-    spec.definiteness = if args.allow_indefinite {
-        Definiteness::AllowIndefinite
-    } else {
-        Definiteness::Check
-    };
     Ok(spec)
 }
 

@@ -1,10 +1,12 @@
 //! The one way in: the interpreter is let go while the core works, and Ctrl-C is answered.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use mtmkl::Stop;
+use mtmkl::{Pool, Stop};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -56,6 +58,27 @@ pub(crate) fn released<T: Send>(
         Ok(result) => result.map_err(|error| errors::raise(error, origins)),
         Err(_) => Err(broken()),
     }
+}
+
+/// So many threads, made once for each number: those of this process, not of one that it was forked from.
+pub(crate) fn pool(threads: usize) -> PyResult<Pool> {
+    static POOLS: Mutex<BTreeMap<(u32, usize), Pool>> = Mutex::new(BTreeMap::new());
+    let new = || Pool::new(threads).map_err(|error| errors::raise(error, &Origins::default()));
+    // A process may be forked while another thread holds the lock; nobody would give it back there.
+    let Ok(mut pools) = POOLS.try_lock() else {
+        return new();
+    };
+    let key = (std::process::id(), threads);
+    if let Some(pool) = pools.get(&key) {
+        return Ok(pool.clone());
+    }
+    let pool = new()?;
+    // A pool of the process before a fork has no threads left that could be ended.
+    for (_, lost) in pools.extract_if((0, 0).., |(process, _), _| *process != key.0) {
+        std::mem::forget(lost);
+    }
+    pools.insert(key, pool.clone());
+    Ok(pool)
 }
 
 /// A panic is our fault, whatever the input was.

@@ -8,14 +8,15 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
 use mtmkl::{
-    Definiteness, GivenGram, Problem, ProblemSpec, Run, Samples, Stop, Storage, Targets, Task,
+    Definiteness, Fitting, GivenGram, Preparation, Problem, ProblemSpec, Samples, Stop, Storage,
+    Targets, Task,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
 use crate::convert::{matrix, vector};
-use crate::enter::{interruptible, released};
+use crate::enter::{interruptible, pool, released};
 use crate::errors::{self, Origins};
 use crate::model::Model;
 
@@ -135,18 +136,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Makes the run with these limits, on the thread that it is for.
-    fn run(self) -> PyResult<impl FnOnce(Stop) -> Run<'static> + Send + 'static> {
-        let wrong = |name: &str, value: f64, expected: &str| {
-            PyValueError::new_err(format!("{name} is {value}, expected {expected}"))
-        };
-        let time_limit = match self.time_limit {
-            None => None,
-            Some(seconds) => Some(
-                Duration::try_from_secs_f64(seconds)
-                    .map_err(|_| wrong("time_limit", seconds, "None or a number of seconds ≥ 0"))?,
-            ),
-        };
+    /// How to prepare with these limits.
+    fn preparation(&self, definiteness: Definiteness) -> PyResult<Preparation> {
         if self.memory_limit.is_nan() || self.memory_limit <= 0.0 {
             return Err(wrong(
                 "memory_limit",
@@ -160,17 +151,37 @@ impl Limits {
             reason = "bytes; a float's range saturates"
         )]
         let memory_limit = (self.memory_limit * f64::from(1 << 30)) as u64;
-        Ok(move |stop| Run {
+        Ok(Preparation {
+            memory_limit,
+            definiteness,
+            pool: Some(pool(self.threads)?),
+            ..Preparation::default()
+        })
+    }
+
+    /// Makes the limits of the fit, on the thread that it is for.
+    fn fitting(self) -> PyResult<impl FnOnce(Stop) -> Fitting<'static> + Send + 'static> {
+        let time_limit = match self.time_limit {
+            None => None,
+            Some(seconds) => Some(
+                Duration::try_from_secs_f64(seconds)
+                    .map_err(|_| wrong("time_limit", seconds, "None or a number of seconds ≥ 0"))?,
+            ),
+        };
+        Ok(move |stop| Fitting {
             tolerance: self.tolerance,
             max_passes: self.max_passes,
             time_limit,
-            threads: self.threads,
             seed: self.seed,
-            memory_limit,
+            start: None,
             stop,
             observer: None,
         })
     }
+}
+
+fn wrong(name: &str, value: f64, expected: &str) -> PyErr {
+    PyValueError::new_err(format!("{name} is {value}, expected {expected}"))
 }
 
 /// The kernels of (name, specification) pairs; a set `rbf:sigma=1|2` stands for several.
@@ -243,7 +254,8 @@ pub(crate) fn fit(
         .map(PyTask::owned)
         .collect::<PyResult<Vec<_>>>()?;
     let stop = Stop::never();
-    let run = limits.run()?;
+    let preparation = limits.preparation(definiteness)?;
+    let fitting = limits.fitting()?;
     let own_stop = stop.clone();
     let (model, storage) = interruptible(py, &stop, &origins, move || {
         let samples = sets
@@ -253,11 +265,11 @@ pub(crate) fn fit(
         let mut spec = ProblemSpec::new(views, machine, sharing);
         spec.solver = solver;
         spec.normalize = normalize;
-        spec.definiteness = definiteness;
         let problem = Problem::new(spec, samples, tasks)?;
-        let mut run = run(own_stop);
-        let prepared = problem.prepare(&run)?;
-        let mut model = prepared.fit(&mut run)?;
+        let mut fitting = fitting(own_stop);
+        fitting.check()?;
+        let prepared = problem.prepare(&preparation)?;
+        let mut model = prepared.fit(&mut fitting)?;
         *model.notes_mut() = notes;
         Ok((model, prepared.storage()))
     })?;

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
 use crate::convert::{matrix, vector};
-use crate::enter::released;
+use crate::enter::{pool, released};
 use crate::errors::{self, Origins};
 
 /// A fitted model: the contents of a model file.
@@ -38,6 +38,8 @@ impl From<mtmkl::Model> for Model {
 pub(crate) struct New<'py> {
     #[pyo3(item)]
     count: usize,
+    #[pyo3(item)]
+    threads: usize,
     #[pyo3(item)]
     rows: Option<PyReadonlyArray2<'py, f64>>,
     #[pyo3(item)]
@@ -71,6 +73,7 @@ impl New<'_> {
             None => None,
         };
         let count = self.count;
+        let pool = pool(self.threads)?;
         released(py, &Origins::default(), move || {
             let rows = rows
                 .map(|(values, columns)| Rows::new(values, count, columns))
@@ -80,7 +83,7 @@ impl New<'_> {
                 rows,
                 grams: &grams,
             };
-            call(input)
+            pool.install(|| call(input))
         })
     }
 }

@@ -8,7 +8,7 @@ use mtmkl::kernel::parse_kernels;
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Problem, ProblemSpec, Run, Samples, Targets, Task};
+use mtmkl::{Fitting, Problem, ProblemSpec, Samples, Targets, Task};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(table) = mtmkl_testkit::shared::read("usps.csv.gz") else {
@@ -53,10 +53,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
             let fit = |spec: ProblemSpec, tasks: Vec<Task>, tolerance: f64, max_passes: usize| {
                 let problem = Problem::new(spec, vec![samples.clone()], tasks)?;
-                problem.fit(&mut Run {
+                problem.fit(&mut Fitting {
                     tolerance,
                     max_passes,
-                    ..Run::default()
+                    ..Fitting::default()
                 })
             };
             let tasks: Vec<Task> = tasks;

@@ -64,6 +64,9 @@ pub enum Error {
         /// What happened.
         problem: String,
     },
+    /// An engine, or a model that came from one, is not what it should be.
+    #[error("the engine: {0}")]
+    Engine(String),
     /// Reading or writing a file failed.
     #[error("{}: {source}", path.display())]
     Io {

@@ -8,7 +8,7 @@
 //! machine goes with every sharing, and every answer carries a certificate of how far from optimal it can be.
 //!
 //! ```
-//! use mtmkl::{Problem, ProblemSpec, Run, Samples, Targets, Task};
+//! use mtmkl::{Fitting, Problem, ProblemSpec, Samples, Targets, Task};
 //! use mtmkl::kernel::parse_kernels;
 //! use mtmkl::machine::MachineSpec;
 //! use mtmkl::sharing::SharingSpec;
@@ -23,7 +23,7 @@
 //! let mut kernels = parse_kernels("linear")?;
 //! kernels.extend(parse_kernels("rbf:sigma=0.5|2")?);
 //! let spec = ProblemSpec::new(kernels, MachineSpec::svc(10.0), SharingSpec::Pscs { p: 2.0, q: 1.0, radius: 1.0 });
-//! let model = Problem::new(spec, vec![samples], tasks)?.fit(&mut Run::default())?;
+//! let model = Problem::new(spec, vec![samples], tasks)?.fit(&mut Fitting::default())?;
 //!
 //! assert!(model.outcome().gap <= 1e-4);
 //! let new = [0.9, 0.9, 0.1, 0.9];
@@ -48,6 +48,7 @@ pub mod ledger;
 mod linalg;
 pub mod machine;
 pub mod model;
+mod pool;
 mod problem;
 pub mod random;
 pub mod run;
@@ -60,5 +61,6 @@ pub use data::{GivenGram, Rows, Samples, Targets, Task};
 pub use error::{Error, Result};
 pub use gram::{Definiteness, Storage};
 pub use model::{CrossGram, Input, Model};
-pub use problem::{Precision, Prepared, Problem, ProblemSpec};
+pub use pool::Pool;
+pub use problem::{Fitting, Precision, Preparation, Prepared, Problem, ProblemSpec};
 pub use run::{Observer, Pass, Run, Status, Stop};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::pool::Pool;
 
 /// A request to stop that any thread may make, and a deadline.
 ///
@@ -165,21 +166,17 @@ impl Status {
     }
 }
 
-/// Limits and listeners of one run.
+/// Limits and listeners of one run of an outer solver.
 pub struct Run<'a> {
     /// Stop when (objective − bound) ≤ tolerance · |objective|.
     pub tolerance: f64,
     /// At most this many passes.
     pub max_passes: usize,
-    /// At most this much time.
-    pub time_limit: Option<Duration>,
-    /// Threads; 0 means one per core. The result does not depend on it.
-    pub threads: usize,
     /// Seed of every random choice (the start of `epf`, the starts for indefinite kernels).
     pub seed: u64,
-    /// Bytes that Gram matrices may take.
-    pub memory_limit: u64,
-    /// Cancellation.
+    /// Threads for the solver's own work, where there is much of it; what an engine does is the engine's.
+    pub pool: Option<Pool>,
+    /// Cancellation, and the deadline.
     pub stop: Stop,
     /// Told about each pass.
     pub observer: Option<&'a mut dyn Observer>,
@@ -190,10 +187,8 @@ impl Default for Run<'_> {
         Self {
             tolerance: 1e-4,
             max_passes: 1000,
-            time_limit: None,
-            threads: 0,
             seed: 0,
-            memory_limit: 8 << 30,
+            pool: None,
             stop: Stop::never(),
             observer: None,
         }
@@ -216,25 +211,17 @@ impl Run<'_> {
         if self.max_passes == 0 {
             return Err(Error::param("max_passes", 0, "at least 1"));
         }
-        thread_count(self.threads).map(drop)
+        Ok(())
     }
 
-    /// The stop request, with the time limit counted from now.
-    pub(crate) fn deadline(&self) -> Stop {
-        self.time_limit
-            .map_or_else(|| self.stop.clone(), |limit| self.stop.with_limit(limit))
-    }
-
-    /// The same limits for a part of this run, all its parts up to one deadline; nobody is told about its passes.
-    pub(crate) fn part<'b>(&self, deadline: &Stop) -> Run<'b> {
+    /// The same limits for a part of this run; nobody is told about its passes.
+    pub(crate) fn part<'b>(&self) -> Run<'b> {
         Run {
             tolerance: self.tolerance,
             max_passes: self.max_passes,
-            time_limit: None,
-            threads: self.threads,
             seed: self.seed,
-            memory_limit: self.memory_limit,
-            stop: deadline.clone(),
+            pool: self.pool.clone(),
+            stop: self.stop.clone(),
             observer: None,
         }
     }
@@ -247,53 +234,12 @@ impl Run<'_> {
     }
 }
 
-/// More threads than this are a slip of the hand, and some systems end a process that asks for too many.
-pub(crate) const MOST_THREADS: usize = 1024;
-
-/// The number of threads that is meant by `threads`: 0 is one per core.
-///
-/// # Errors
-/// When it is more than [`MOST_THREADS`].
-pub(crate) fn thread_count(threads: usize) -> Result<usize> {
-    match threads {
-        // Of this process' own asking: rayon would look for a number in the environment first.
-        0 => Ok(std::thread::available_parallelism()
-            .map_or(1, std::num::NonZero::get)
-            .min(MOST_THREADS)),
-        given if given > MOST_THREADS => Err(Error::param(
-            "threads",
-            given,
-            format!("at most {MOST_THREADS}, or 0 for one per core"),
-        )),
-        given => Ok(given),
-    }
-}
-
-/// Threads of the caller's own; 0 means one per core. Never rayon's global pool: a process forked from this one would wait for
-/// threads that it does not have.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let count = thread_count(threads)?;
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(count)
-        .build()
-        .map_err(|error| {
-            Error::param(
-                "threads",
-                count,
-                format!("fewer, for the system gives no more ({error})"),
-            )
-        })
-}
-
 impl std::fmt::Debug for Run<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Run")
             .field("tolerance", &self.tolerance)
             .field("max_passes", &self.max_passes)
-            .field("time_limit", &self.time_limit)
-            .field("threads", &self.threads)
             .field("seed", &self.seed)
-            .field("memory_limit", &self.memory_limit)
             .finish_non_exhaustive()
     }
 }
@@ -303,32 +249,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_counted_before_they_are_asked_for() {
-        for threads in [MOST_THREADS + 1, 100_000, usize::MAX] {
-            let message = pool(threads).unwrap_err().to_string();
-            assert_eq!(
-                message,
-                format!(
-                    "parameter `threads` is {threads}, expected at most 1024, or 0 for one per core"
-                )
-            );
-        }
-        assert!(pool(0).unwrap().current_num_threads() >= 1);
-        assert_eq!(pool(3).unwrap().current_num_threads(), 3);
-    }
-
-    #[test]
-    fn parts_of_a_run_share_its_deadline() {
-        let run = Run {
-            time_limit: Some(Duration::ZERO),
-            ..Run::default()
-        };
-        let deadline = run.deadline();
-        let part = run.part(&deadline);
-        assert!(part.deadline().is_late());
-        assert!(
-            part.stop.with_limit(Duration::from_mins(1)).is_late(),
-            "a later deadline does not replace an earlier one"
-        );
+    fn a_later_deadline_does_not_replace_an_earlier_one() {
+        let late = Stop::never().with_limit(Duration::ZERO);
+        assert!(late.is_late());
+        assert!(late.with_limit(Duration::from_mins(1)).is_late());
+        assert!(!Stop::never().with_limit(Duration::from_mins(1)).is_late());
     }
 }

@@ -13,8 +13,8 @@ use mtmkl::select::{
 };
 use mtmkl::sharing::{Parts, SharingSpec, registered_sharings};
 use mtmkl::{
-    CrossGram, Error, GivenGram, Input, Model, Problem, ProblemSpec, Rows, Run, Samples, Stop,
-    Targets, Task,
+    CrossGram, Error, Fitting, GivenGram, Input, Model, Preparation, Problem, ProblemSpec, Rows,
+    Samples, Stop, Targets, Task,
 };
 
 const HUGE: usize = usize::MAX;
@@ -48,7 +48,7 @@ fn problem() -> Problem {
 }
 
 fn model() -> Model {
-    problem().fit(&mut Run::default()).unwrap()
+    problem().fit(&mut Fitting::default()).unwrap()
 }
 
 /// The error's message, with these words in it.
@@ -144,11 +144,7 @@ mod tables {
             let task = Task::new("one", Targets::Unlabelled);
             let sets = vec![set.clone(), set];
             let problem = Problem::new(spec, sets, vec![task]).unwrap();
-            let run = Run {
-                threads: 2,
-                ..Run::default()
-            };
-            match problem.prepare(&run) {
+            match problem.prepare(&Preparation::default()) {
                 Err(Error::Memory { needed, .. }) => assert!(needed > 1 << 60),
                 other => panic!("{other:?}"),
             }
@@ -279,7 +275,7 @@ mod grids {
     #[test]
     fn an_engine_evaluates_weights_of_its_shape_only() {
         let problem = problem();
-        let prepared = problem.prepare(&Run::default()).unwrap();
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
         let mut engine = prepared.engine();
         let request = Request {
             accuracy: 1e-3,
@@ -299,7 +295,8 @@ mod grids {
                 engine.evaluate(theta, &request),
                 &["`theta`", "1 × 2 finite"],
             );
-            refused(engine.maxima(theta, &request, 2, 0), &["`theta`"]);
+            let search = engine.local_maxima().unwrap();
+            refused(search.maxima(theta, &request, 2, 0), &["`theta`"]);
         }
         assert!(engine.evaluate(&Grid::filled(1, 2, 0.5), &request).is_ok());
     }
@@ -341,7 +338,7 @@ mod predictions {
         let mut spec = problem().spec().clone();
         spec.kernels = kernels(&["precomputed:name=G"]);
         let problem = Problem::new(spec, vec![set], problem().tasks().to_vec()).unwrap();
-        let model = problem.fit(&mut Run::default()).unwrap();
+        let model = problem.fit(&mut Fitting::default()).unwrap();
         let values = [0.5; 12];
         for count in [0, 1, 3, 1 << 40, HUGE] {
             let gram = CrossGram {
@@ -380,7 +377,7 @@ mod predictions {
             weights: vec![0.0, 1.0],
         };
         let problem = Problem::new(spec, vec![set], problem().tasks().to_vec()).unwrap();
-        let model = problem.fit(&mut Run::default()).unwrap();
+        let model = problem.fit(&mut Fitting::default()).unwrap();
         let decide = |name| {
             let gram = CrossGram {
                 name,
@@ -402,8 +399,8 @@ mod predictions {
     #[test]
     fn rows_held_out_must_be_there() {
         let problem = problem();
-        let prepared = problem.prepare(&Run::default()).unwrap();
-        let model = prepared.fit(&mut Run::default()).unwrap();
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
+        let model = prepared.fit(&mut Fitting::default()).unwrap();
         assert_eq!(
             prepared.decisions(&model, &[vec![5, 0]]).unwrap()[0].len(),
             2
@@ -433,7 +430,7 @@ mod predictions {
         spec.kernels.pop();
         let other = Problem::new(spec, vec![samples()], tasks).unwrap();
         for other in [few, other] {
-            let model = other.fit(&mut Run::default()).unwrap();
+            let model = other.fit(&mut Fitting::default()).unwrap();
             let result = prepared.decisions(&model, &[vec![0]]);
             refused(result, &["`model`", "fitted on these Gram matrices"]);
         }
@@ -509,11 +506,11 @@ mod selection {
         let folds = [fold(vec![0, 1, 2, 3], vec![4, 5])];
         let sets = [vec![0, 1], vec![1]];
         let search = Search::new(&problem, &sets, &cells, &folds).unwrap();
-        let prepared = problem.prepare(&Run::default()).unwrap();
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
         let follow = |fold, cells: Vec<usize>| {
             let chain = Chain { fold, cells };
             let mut told = 0;
-            let result = search.follow(&prepared, &chain, None, &limits(), 1, |_| {
+            let result = search.follow(&prepared, &chain, None, &limits(), prepared.pool(), |_| {
                 told += 1;
                 ControlFlow::Continue(())
             });

@@ -10,8 +10,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    CrossGram, Definiteness, Error, GivenGram, Input, Model, Problem, ProblemSpec, Rows, Run,
-    Samples, Status, Storage, Targets, Task,
+    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Model, Pool, Precision, Preparation,
+    Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task,
 };
 
 /// Six samples of two columns; `near` and `far` are tasks on them.
@@ -25,7 +25,8 @@ struct Setup {
     samples: Vec<Samples>,
     tasks: Vec<Task>,
     spec: ProblemSpec,
-    run: Run<'static>,
+    preparation: Preparation,
+    run: Fitting<'static>,
 }
 
 fn columns() -> Vec<String> {
@@ -56,10 +57,8 @@ impl Setup {
                     radius: 1.0,
                 },
             ),
-            run: Run {
-                threads: 1,
-                ..Run::default()
-            },
+            preparation: Preparation::default(),
+            run: Fitting::default(),
         }
     }
 
@@ -101,7 +100,8 @@ impl Setup {
     }
 
     fn fit(mut self) -> Result<Model, Error> {
-        Problem::new(self.spec, self.samples, self.tasks)?.fit(&mut self.run)
+        let problem = Problem::new(self.spec, self.samples, self.tasks)?;
+        problem.prepare(&self.preparation)?.fit(&mut self.run)
     }
 }
 
@@ -771,14 +771,14 @@ fn precomputed_grams_that_are_none_are_refused() {
 #[test]
 fn an_indefinite_gram_is_accepted_where_it_is_allowed_and_the_answer_is_not_called_certified() {
     let mut setup = Setup::given(indefinite_gram()).unwrap();
-    setup.spec.definiteness = Definiteness::AllowIndefinite;
+    setup.preparation.definiteness = Definiteness::AllowIndefinite;
     let model = setup.fit().unwrap();
     assert_eq!(model.outcome().status, Status::ConvergedUncertified);
     assert!(model.weights().is_finite());
 
     let mut setup = Setup::valid();
     setup.spec.kernels = kernels(&["linear", "sigmoid:gamma=2,coef0=-1"]);
-    setup.spec.definiteness = Definiteness::AllowIndefinite;
+    setup.preparation.definiteness = Definiteness::AllowIndefinite;
     let model = setup.fit().unwrap();
     assert_eq!(model.outcome().status, Status::ConvergedUncertified);
     let decisions = model.decision("near", Rows::new(&VALUES, COUNT, 2).unwrap());
@@ -788,14 +788,14 @@ fn an_indefinite_gram_is_accepted_where_it_is_allowed_and_the_answer_is_not_call
 #[test]
 fn definite_grams_stay_certified_where_indefinite_ones_are_allowed() {
     let mut setup = Setup::given(definite_gram()).unwrap();
-    setup.spec.definiteness = Definiteness::AllowIndefinite;
+    setup.preparation.definiteness = Definiteness::AllowIndefinite;
     assert_eq!(setup.fit().unwrap().outcome().status, Status::Converged);
 }
 
 #[test]
 fn the_callers_word_about_definiteness_is_taken() {
     let mut setup = Setup::given(indefinite_gram()).unwrap();
-    setup.spec.definiteness = Definiteness::Assume;
+    setup.preparation.definiteness = Definiteness::Assume;
     let model = setup.fit().unwrap();
     assert!(model.weights().is_finite());
     assert!(model.tasks().iter().all(|task| task.offset.is_finite()));
@@ -856,15 +856,17 @@ fn kernels_that_do_not_fit_the_columns_are_refused() {
 fn more_memory_than_allowed_is_refused_with_both_figures() {
     let setup = Setup::valid();
     let problem = Problem::new(setup.spec, setup.samples, setup.tasks).unwrap();
-    let needed = problem.memory_needed(Storage::Kept, 1);
+    let needed = problem.memory_needed(Storage::Kept, Precision::Double, 1);
     // Two Gram matrices and a combined one, of 6 × 6 numbers.
     assert_eq!(needed, 3 * 36 * 8);
-    let run = |memory_limit| Run {
-        threads: 1,
-        memory_limit,
-        ..Run::default()
+    let prepare = |memory_limit| {
+        problem.prepare(&Preparation {
+            memory_limit,
+            pool: Some(Pool::new(1).unwrap()),
+            ..Preparation::default()
+        })
     };
-    let error = problem.fit(&mut run(needed - 1)).unwrap_err();
+    let error = prepare(needed - 1).unwrap_err();
     assert!(
         matches!(error, Error::Memory { needed: found, limit } if found == needed && limit == needed - 1),
         "{error:?}"
@@ -873,7 +875,8 @@ fn more_memory_than_allowed_is_refused_with_both_figures() {
     for word in ["864 bytes", "limit of 863 bytes", "raise the memory limit"] {
         assert!(message.contains(word), "{message}");
     }
-    assert!(problem.fit(&mut run(needed)).is_ok());
+    let prepared = prepare(needed).unwrap();
+    assert!(prepared.fit(&mut Fitting::default()).is_ok());
 }
 
 #[test]
@@ -1091,7 +1094,7 @@ fn whether_a_given_kernel_is_normalised_is_one_decision_for_training_and_predict
         let spec = ProblemSpec::new(kernels(&[kernel]), MachineSpec::svc(100.0), sharing);
         let task = Task::new("one", labels.clone());
         let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
-        problem.fit(&mut Run::default()).unwrap()
+        problem.fit(&mut Fitting::default()).unwrap()
     };
     let given = GivenGram {
         name: "G".to_string(),

@@ -10,7 +10,9 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Model, Precision, Problem, ProblemSpec, Run, Samples, Status, Targets, Task};
+use mtmkl::{
+    Fitting, Model, Precision, Preparation, Problem, ProblemSpec, Samples, Status, Targets, Task,
+};
 use mtmkl_testkit::generate::Random;
 
 /// high + low, some 32 digits: Dekker's sums, products by fused multiplication.
@@ -162,10 +164,6 @@ impl Case {
     }
 
     fn problem(&self, solver: SolverSpec) -> Problem {
-        self.problem_in(solver, Precision::Double)
-    }
-
-    fn problem_in(&self, solver: SolverSpec, precision: Precision) -> Problem {
         let columns = (1..=COLUMNS).map(|c| format!("x{c}")).collect();
         let samples = Samples::with_columns(self.points.clone(), self.n, columns).unwrap();
         let targets = match self.machine {
@@ -178,7 +176,6 @@ impl Case {
         let spec = ProblemSpec {
             normalize: self.normalize,
             solver,
-            precision,
             ..ProblemSpec::new(self.views(), self.machine.clone(), self.sharing.clone())
         };
         Problem::new(spec, vec![samples], vec![Task::new("task", targets)]).unwrap()
@@ -443,11 +440,10 @@ impl Case {
     }
 }
 
-fn run() -> Run<'static> {
-    Run {
-        threads: 1,
+fn run() -> Fitting<'static> {
+    Fitting {
         max_passes: 200,
-        ..Run::default()
+        ..Fitting::default()
     }
 }
 
@@ -500,7 +496,7 @@ fn early_ends_keep_the_certified_machine() {
                 (None, 200),
             ];
             for (time_limit, max_passes) in limits {
-                let mut run = Run {
+                let mut run = Fitting {
                     time_limit,
                     max_passes,
                     ..run()
@@ -589,8 +585,12 @@ fn single_precision_is_certified_in_double() {
     let mut certified = 0;
     for seed in 0..150 {
         let case = Case::new(3000 + seed);
-        let problem = case.problem_in(SolverSpec::Newton, Precision::Single);
-        let model = problem.fit(&mut run()).unwrap();
+        let problem = case.problem(SolverSpec::Newton);
+        let single = Preparation {
+            precision: Precision::Single,
+            ..Preparation::default()
+        };
+        let model = problem.prepare(&single).unwrap().fit(&mut run()).unwrap();
         // An optimum of zero is one in either precision.
         if model.outcome().is_rounded {
             assert_eq!(model.outcome().gap, 0.0);

@@ -10,7 +10,7 @@ use mtmkl::grid::{Grid, Shape};
 use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
 use mtmkl::sharing::{SharingSpec, registered_sharings};
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Error, Model, Problem, ProblemSpec, Run, Stop};
+use mtmkl::{Error, Fitting, Model, Preparation, Problem, ProblemSpec, Stop};
 
 struct Case {
     machine: MachineSpec,
@@ -80,11 +80,10 @@ impl std::fmt::Display for Case {
 
 fn fit(problem: &Problem, tolerance: f64, max_passes: usize) -> Model {
     problem
-        .fit(&mut Run {
+        .fit(&mut Fitting {
             tolerance,
             max_passes,
-            threads: 1,
-            ..Run::default()
+            ..Fitting::default()
         })
         .unwrap()
 }
@@ -217,12 +216,7 @@ fn precisely(engine: &mut impl Engine, theta: &Grid) -> Evaluation {
 fn sensitivities_and_curvature_equal_finite_differences() {
     for case in machines(2) {
         let problem = case.problem(|_| {}).unwrap();
-        let prepared = problem
-            .prepare(&Run {
-                threads: 1,
-                ..Run::default()
-            })
-            .unwrap();
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
         let mut engine = prepared.engine();
         let theta = theta(2, 0.2);
         let centre = precisely(&mut engine, &theta);
@@ -266,12 +260,7 @@ fn sensitivities_and_curvature_equal_finite_differences() {
 fn warm_start_equals_cold_start() {
     for case in machines(3) {
         let problem = case.problem(|_| {}).unwrap();
-        let prepared = problem
-            .prepare(&Run {
-                threads: 1,
-                ..Run::default()
-            })
-            .unwrap();
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
         let mut warm = prepared.engine();
         for tilt in [0.3, -0.3, 0.1] {
             let theta = theta(3, tilt);
@@ -309,12 +298,7 @@ fn the_certificate_holds_for_unfinished_inner_solves() {
             continue;
         };
         let optimum = case.optimum();
-        let prepared = problem
-            .prepare(&Run {
-                threads: 1,
-                ..Run::default()
-            })
-            .unwrap();
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
         let mut engine = prepared.engine();
         let theta = problem.sharing().theta(&problem.sharing().start());
         let slack = 1e-7 * optimum.abs();

@@ -12,7 +12,8 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    GivenGram, Model, Pass, Problem, ProblemSpec, Rows, Run, Samples, Status, Stop, Targets, Task,
+    Fitting, GivenGram, Model, Pass, Problem, ProblemSpec, Rows, Samples, Status, Stop, Targets,
+    Task,
 };
 use mtmkl_testkit::conic;
 use mtmkl_testkit::generate::{self, Random};
@@ -34,12 +35,11 @@ fn kernels(specs: &[&str]) -> Vec<KernelView> {
         .collect()
 }
 
-fn run(tolerance: f64) -> Run<'static> {
-    Run {
+fn run(tolerance: f64) -> Fitting<'static> {
+    Fitting {
         tolerance,
         max_passes: 200,
-        threads: 1,
-        ..Run::default()
+        ..Fitting::default()
     }
 }
 
@@ -751,7 +751,7 @@ fn an_optimum_of_zero_is_found_and_not_searched_for_ever() {
         let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
         let started = Instant::now();
         let model = problem
-            .fit(&mut Run {
+            .fit(&mut Fitting {
                 time_limit: Some(Duration::from_secs(1)),
                 ..run(1e-4)
             })
@@ -768,7 +768,7 @@ fn an_optimum_of_zero_is_found_and_not_searched_for_ever() {
 }
 
 /// Every machine, cut short by this run: the status says by what, and there is a model to use all the same.
-fn cut_short(status: Status, limits: impl Fn() -> Run<'static>) -> Vec<Model> {
+fn cut_short(status: Status, limits: impl Fn() -> Fitting<'static>) -> Vec<Model> {
     let data = Data::new(3, 23);
     all_machines()
         .into_iter()
@@ -792,7 +792,7 @@ fn cut_short(status: Status, limits: impl Fn() -> Run<'static>) -> Vec<Model> {
 
 #[test]
 fn no_time_at_all_leaves_a_model_and_an_honest_gap() {
-    cut_short(Status::TimeLimit, || Run {
+    cut_short(Status::TimeLimit, || Fitting {
         time_limit: Some(Duration::ZERO),
         ..run(1e-7)
     });
@@ -803,7 +803,7 @@ fn a_stop_before_the_start_leaves_a_model_and_an_honest_gap() {
     cut_short(Status::Stopped, || {
         let stop = Stop::never();
         stop.clone().request();
-        Run { stop, ..run(1e-7) }
+        Fitting { stop, ..run(1e-7) }
     });
 }
 
@@ -822,7 +822,7 @@ fn a_tolerance_of_one_half_is_a_tolerance() {
 
 #[test]
 fn one_pass_is_one_pass() {
-    let models = cut_short(Status::PassLimit, || Run {
+    let models = cut_short(Status::PassLimit, || Fitting {
         max_passes: 1,
         ..run(1e-7)
     });
@@ -853,7 +853,7 @@ fn a_stop_from_the_observer_ends_the_run_after_that_pass() {
         }
     };
     let model = problem
-        .fit(&mut Run {
+        .fit(&mut Fitting {
             stop: stop.clone(),
             observer: Some(&mut observer),
             ..run(1e-10)

@@ -6,8 +6,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    Definiteness, Error, GivenGram, Model, Precision, Problem, ProblemSpec, Run, Samples, Status,
-    Targets, Task,
+    Definiteness, Error, Fitting, GivenGram, Model, Precision, Preparation, Problem, ProblemSpec,
+    Samples, Status, Targets, Task,
 };
 use mtmkl_testkit::generate::{self, Random};
 
@@ -43,7 +43,6 @@ fn fit(solver: SolverSpec, definiteness: Definiteness, seed: u64) -> Result<Mode
         },
     );
     spec.solver = solver;
-    spec.definiteness = definiteness;
     spec.normalize = false;
     let flipped = labels
         .iter()
@@ -54,10 +53,15 @@ fn fit(solver: SolverSpec, definiteness: Definiteness, seed: u64) -> Result<Mode
         Task::new("a", Targets::Labels(labels)),
         Task::new("b", Targets::Labels(flipped)),
     ];
-    Problem::new(spec, vec![samples], tasks)?.fit(&mut Run {
+    let problem = Problem::new(spec, vec![samples], tasks)?;
+    let preparation = Preparation {
+        definiteness,
+        ..Preparation::default()
+    };
+    problem.prepare(&preparation)?.fit(&mut Fitting {
         tolerance: 1e-4,
         max_passes: 200,
-        ..Run::default()
+        ..Fitting::default()
     })
 }
 
@@ -124,16 +128,24 @@ fn an_allowed_kernel_that_turns_out_definite_keeps_its_certificate() {
     };
     let samples = Samples::from_grams(N, vec![gram]).unwrap();
     let kernels = parse_kernels("precomputed:name=k").unwrap();
-    let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
-    spec.definiteness = Definiteness::AllowIndefinite;
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
     let problem = Problem::new(
         spec,
         vec![samples],
         vec![Task::new("a", Targets::Labels(labels))],
     )
     .unwrap();
+    let preparation = Preparation {
+        definiteness: Definiteness::AllowIndefinite,
+        ..Preparation::default()
+    };
+    let prepared = problem.prepare(&preparation).unwrap();
     assert_eq!(
-        problem.fit(&mut Run::default()).unwrap().outcome().status,
+        prepared
+            .fit(&mut Fitting::default())
+            .unwrap()
+            .outcome()
+            .status,
         Status::Converged
     );
 }
@@ -193,11 +205,15 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
         let kernels = vec![KernelView::new("mine", kernel)];
         let sharing = SharingSpec::Uniform;
         let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(2.0), sharing);
-        spec.definiteness = definiteness;
-        spec.precision = precision;
         spec.normalize = false;
         let task = Task::new("a", Targets::Labels(labels.clone()));
-        Problem::new(spec, vec![samples.clone()], vec![task])?.fit(&mut Run::default())
+        let preparation = Preparation {
+            definiteness,
+            precision,
+            ..Preparation::default()
+        };
+        let problem = Problem::new(spec, vec![samples.clone()], vec![task])?;
+        problem.prepare(&preparation)?.fit(&mut Fitting::default())
     };
     for base in [Base::Own, Base::Product] {
         for precision in [Precision::Double, Precision::Single] {

@@ -8,7 +8,8 @@ use std::path::Path;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
     ("error", &["run"]),
-    ("run", &[]),
+    ("pool", &[]),
+    ("run", &["pool"]),
     ("ledger", &[]),
     ("random", &[]),
     ("vector", &[]),
@@ -21,14 +22,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sharing", &["grid"]),
     (
         "engine",
-        &["inner", "machine", "gram", "linalg", "grid", "run"],
+        &["inner", "machine", "gram", "linalg", "grid", "pool", "run"],
     ),
     ("solver", &["engine", "sharing", "grid", "run", "linalg"]),
     (
         "problem",
         &[
-            "data", "engine", "gram", "grid", "kernel", "machine", "model", "run", "sharing",
-            "solver",
+            "data", "engine", "gram", "grid", "kernel", "machine", "model", "pool", "run",
+            "sharing", "solver",
         ],
     ),
     (
@@ -41,7 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "select",
         &[
-            "data", "gram", "kernel", "machine", "model", "problem", "run", "sharing",
+            "data", "gram", "kernel", "machine", "model", "pool", "problem", "run", "sharing",
         ],
     ),
 ];

@@ -10,8 +10,8 @@ use mtmkl::kernel::{Base, Kernel, KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    CrossGram, Error, GivenGram, Input, Model, Problem, ProblemSpec, Rows, Run, Samples, Targets,
-    Task,
+    CrossGram, Error, Fitting, GivenGram, Input, Model, Problem, ProblemSpec, Rows, Samples,
+    Targets, Task,
 };
 use mtmkl_testkit::generate::{self, Random};
 use serde_json::{Value, json};
@@ -33,10 +33,9 @@ fn kernels(specs: &[&str]) -> Vec<KernelView> {
 fn fit(spec: ProblemSpec, samples: Vec<Samples>, tasks: Vec<Task>) -> Model {
     Problem::new(spec, samples, tasks)
         .unwrap()
-        .fit(&mut Run {
-            threads: 1,
+        .fit(&mut Fitting {
             tolerance: 1e-9,
-            ..Run::default()
+            ..Fitting::default()
         })
         .unwrap()
 }

@@ -9,8 +9,8 @@ use mtmkl::kernel::parse_kernels;
 use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    Error, GivenGram, Precision, Problem, ProblemSpec, Rows, Run, Samples, Stop, Storage, Targets,
-    Task,
+    Error, Fitting, GivenGram, Pool, Precision, Preparation, Prepared, Problem, ProblemSpec, Rows,
+    Samples, Stop, Storage, Targets, Task,
 };
 use mtmkl_testkit::generate::{Random, labels, linear_gram, points};
 
@@ -29,13 +29,7 @@ const KERNELS: [&str; 8] = [
 ];
 
 /// Two tasks on different rows of one sample set, or both on all of it.
-fn problem(
-    machine: &MachineSpec,
-    targets: TargetKind,
-    n: usize,
-    views: bool,
-    precision: Precision,
-) -> Problem {
+fn problem(machine: &MachineSpec, targets: TargetKind, n: usize, views: bool) -> Problem {
     let mut random = Random::new(23);
     let mut x = points(&mut random, n, COLUMNS);
     x.iter_mut()
@@ -47,8 +41,7 @@ fn problem(
         .iter()
         .flat_map(|kernel| parse_kernels(kernel).unwrap())
         .collect();
-    let mut spec = ProblemSpec::new(kernels, machine.clone(), common::usual_sharing(machine));
-    spec.precision = precision;
+    let spec = ProblemSpec::new(kernels, machine.clone(), common::usual_sharing(machine));
     let own = GivenGram {
         name: "own".to_string(),
         values: linear_gram(&x, n, COLUMNS).into(),
@@ -58,23 +51,31 @@ fn problem(
     Problem::new(spec, vec![samples], tasks).unwrap()
 }
 
-fn run(problem: &Problem, storage: Storage, tolerance: f64, threads: usize) -> Run<'static> {
-    Run {
+/// With no more memory than that takes.
+fn prepare(problem: &Problem, storage: Storage, precision: Precision, threads: usize) -> Prepared {
+    let prepared = problem
+        .prepare(&Preparation {
+            memory_limit: problem.memory_needed(storage, precision, threads),
+            precision,
+            pool: Some(Pool::new(threads).unwrap()),
+            ..Preparation::default()
+        })
+        .unwrap();
+    assert_eq!(prepared.storage(), storage);
+    prepared
+}
+
+fn fitting(tolerance: f64) -> Fitting<'static> {
+    Fitting {
         tolerance,
         max_passes: 100,
-        threads,
-        memory_limit: problem.memory_needed(storage, threads),
-        ..Run::default()
+        ..Fitting::default()
     }
 }
 
 /// Everything that J says at one θ, to full accuracy.
-fn look(problem: &Problem, storage: Storage, threads: usize) -> Vec<f64> {
-    let prepared = problem
-        .prepare(&run(problem, storage, 1e-4, threads))
-        .unwrap();
-    assert_eq!(prepared.storage(), storage);
-    let mut engine = prepared.engine();
+fn look(problem: &Problem, storage: Storage, precision: Precision, threads: usize) -> Vec<f64> {
+    let mut engine = prepare(problem, storage, precision, threads).engine();
     let shape = problem.shape();
     let theta: Vec<f64> = (0..shape.tasks * shape.kernels)
         .map(|i| 0.05 + 0.01 * (i % 7) as f64)
@@ -113,10 +114,11 @@ fn values_and_derivatives_are_those_of_kept_matrices() {
         let spec = (machine.examples)().remove(0);
         for views in [false, true] {
             for precision in [Precision::Double, Precision::Single] {
-                let problem = problem(&spec, machine.targets, 50, views, precision);
-                let kept = look(&problem, Storage::Kept, 1);
-                let made = look(&problem, Storage::OnDemand, 1);
-                assert_eq!(made, look(&problem, Storage::OnDemand, 3), "{spec:?}");
+                let problem = problem(&spec, machine.targets, 50, views);
+                let kept = look(&problem, Storage::Kept, precision, 1);
+                let made = look(&problem, Storage::OnDemand, precision, 1);
+                let threaded = look(&problem, Storage::OnDemand, precision, 3);
+                assert_eq!(made, threaded, "{spec:?}");
                 for (number, (a, b)) in kept.iter().zip(&made).enumerate() {
                     // Inner problems end at a gap of 1e-13, derivatives at its root.
                     let allowed = if number < 2 { 1e-11 } else { 1e-5 };
@@ -138,16 +140,15 @@ fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
                 if number > 0 && n > 60 {
                     continue;
                 }
-                let problem = problem(spec, machine.targets, n, views, Precision::Double);
+                let problem = problem(spec, machine.targets, n, views);
+                let double = Precision::Double;
                 assert!(
-                    problem.memory_needed(Storage::OnDemand, 3)
-                        < problem.memory_needed(Storage::Kept, 1)
+                    problem.memory_needed(Storage::OnDemand, double, 3)
+                        < problem.memory_needed(Storage::Kept, double, 1)
                 );
                 let fit = |storage, threads| {
-                    let run = &mut run(&problem, storage, 1e-8, threads);
-                    let prepared = problem.prepare(run).unwrap();
-                    assert_eq!(prepared.storage(), storage);
-                    let model = prepared.fit(run).unwrap();
+                    let prepared = prepare(&problem, storage, double, threads);
+                    let model = prepared.fit(&mut fitting(1e-8)).unwrap();
                     let held = prepared.decisions(&model, &[vec![0, 3, 5]]).unwrap();
                     (model, held)
                 };
@@ -187,17 +188,14 @@ fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
 
 #[test]
 fn what_does_not_fit_on_demand_is_refused() {
-    let problem = problem(
-        &MachineSpec::svc(1.0),
-        TargetKind::Labels,
-        60,
-        false,
-        Precision::Double,
-    );
-    let needed = problem.memory_needed(Storage::OnDemand, 1);
-    let mut run = run(&problem, Storage::OnDemand, 1e-4, 1);
-    run.memory_limit -= 1;
-    let error = problem.prepare(&run).unwrap_err();
+    let problem = problem(&MachineSpec::svc(1.0), TargetKind::Labels, 60, false);
+    let needed = problem.memory_needed(Storage::OnDemand, Precision::Double, 1);
+    let preparation = Preparation {
+        memory_limit: needed - 1,
+        pool: Some(Pool::new(1).unwrap()),
+        ..Preparation::default()
+    };
+    let error = problem.prepare(&preparation).unwrap_err();
     assert!(
         matches!(error, Error::Memory { needed: found, limit } if found == needed && limit + 1 == needed),
         "{error:?}"
@@ -206,13 +204,7 @@ fn what_does_not_fit_on_demand_is_refused() {
 
 #[test]
 fn parts_for_folds_are_made_on_demand_too() {
-    let whole = problem(
-        &MachineSpec::svc(1.0),
-        TargetKind::Labels,
-        60,
-        false,
-        Precision::Double,
-    );
+    let whole = problem(&MachineSpec::svc(1.0), TargetKind::Labels, 60, false);
     let rows: Vec<usize> = (0..60).filter(|i| i % 4 != 1).collect();
     let mut tasks = whole.tasks().to_vec();
     for task in &mut tasks {
@@ -227,11 +219,11 @@ fn parts_for_folds_are_made_on_demand_too() {
     spec.kernels = chosen.map(|kernel| spec.kernels[kernel].clone()).to_vec();
     let part = Problem::new(spec, whole.samples().to_vec(), tasks).unwrap();
     let fit = |storage| {
-        let mut run = run(&whole, storage, 1e-9, 2);
-        let prepared = whole.prepare(&run).unwrap();
-        let part = part.prepare_from(&prepared, &chosen, &run).unwrap();
+        let prepared = prepare(&whole, storage, Precision::Double, 2);
+        let part = part.prepare_from(&prepared, &chosen, prepared.pool());
+        let part = part.unwrap();
         assert_eq!(part.storage(), storage);
-        let model = part.fit(&mut run).unwrap();
+        let model = part.fit(&mut fitting(1e-9)).unwrap();
         let held = part.decisions(&model, &[vec![1, 5, 9]]).unwrap();
         (model, held)
     };
@@ -264,8 +256,8 @@ fn many_kernels_take_little_memory() {
     let samples = Samples::new(x.clone(), n, 2).unwrap();
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
     let fit = |storage| {
-        let run = &mut run(&problem, storage, 1e-6, 2);
-        problem.fit(run).unwrap()
+        let prepared = prepare(&problem, storage, Precision::Double, 2);
+        prepared.fit(&mut fitting(1e-6)).unwrap()
     };
     let (kept, made) = (fit(Storage::Kept), fit(Storage::OnDemand));
     let (a, b) = (kept.outcome().objective, made.outcome().objective);

@@ -11,8 +11,8 @@ use mtmkl::machine::{Conjugate, Dual, Machine, MachineSpec, SmoothConjugate, Var
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    Error, Model, Precision, Problem, ProblemSpec, Result, Rows, Run, Samples, Status, Stop,
-    Targets, Task,
+    Error, Fitting, Model, Precision, Preparation, Problem, ProblemSpec, Result, Rows, Samples,
+    Status, Stop, Targets, Task,
 };
 use mtmkl_testkit::generate::{self, Random};
 
@@ -276,12 +276,12 @@ fn problem(data: &common::Data, sharing: SharingSpec, solver: SolverSpec) -> Pro
 }
 
 fn fit(problem: &Problem, tolerance: f64) -> Model {
-    let mut run = Run {
+    let mut fitting = Fitting {
         tolerance,
         max_passes: 20_000,
-        ..Run::default()
+        ..Fitting::default()
     };
-    problem.fit(&mut run).unwrap()
+    problem.fit(&mut fitting).unwrap()
 }
 
 /// β of a task on all of its samples; every sample supports.
@@ -382,7 +382,7 @@ fn at_fixed_weights_it_is_plain_logistic_regression() {
 fn curvature_is_the_second_derivative() {
     let data = common::Data::new(2, 11);
     let problem = problem(&data, SharingSpec::Uniform, SolverSpec::Newton);
-    let prepared = problem.prepare(&Run::default()).unwrap();
+    let prepared = problem.prepare(&Preparation::default()).unwrap();
     let request = Request {
         accuracy: 1e-13,
         curvature: true,
@@ -425,7 +425,7 @@ fn more_samples_start_from_fewer() {
     let samples = Samples::new(x, n, d).unwrap();
     let mut objectives = Vec::new();
     for precision in [Precision::Double, Precision::Single] {
-        let mut spec = ProblemSpec::new(
+        let spec = ProblemSpec::new(
             common::kernels(),
             MachineSpec::own(Logistic { c: 1.0 }),
             SharingSpec::Lp {
@@ -433,10 +433,18 @@ fn more_samples_start_from_fewer() {
                 radius: 1.0,
             },
         );
-        spec.precision = precision;
         let tasks = vec![Task::new("one", Targets::Labels(labels.clone()))];
         let problem = Problem::new(spec, vec![samples.clone()], tasks).unwrap();
-        let model = fit(&problem, 1e-5);
+        let preparation = Preparation {
+            precision,
+            ..Preparation::default()
+        };
+        let mut fitting = Fitting {
+            tolerance: 1e-5,
+            ..Fitting::default()
+        };
+        let prepared = problem.prepare(&preparation).unwrap();
+        let model = prepared.fit(&mut fitting).unwrap();
         assert_eq!(model.outcome().status, Status::Converged);
         objectives.push(model.outcome().objective);
     }

@@ -4,7 +4,7 @@
 use mtmkl::kernel::{Columns, Gaussian, KernelView};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Problem, ProblemSpec, Run, Samples, Status, Targets, Task};
+use mtmkl::{Fitting, Pool, Preparation, Problem, ProblemSpec, Samples, Status, Targets, Task};
 use mtmkl_testkit::generate::{Random, points};
 
 const COLUMNS: usize = 40;
@@ -49,11 +49,10 @@ fn tasks_without_weight_do_not_delay() {
         };
         for sharing in group.into_iter().chain([pscs]) {
             let problem = problem(samples, kernels, tasks, sharing.clone());
-            let mut run = Run {
+            let mut run = Fitting {
                 tolerance: 1e-6,
                 max_passes: 100,
-                threads: 1,
-                ..Run::default()
+                ..Fitting::default()
             };
             let model = problem.fit(&mut run).unwrap();
             let outcome = model.outcome();
@@ -77,13 +76,17 @@ fn tasks_that_share_nothing_are_solved_alone() {
         radius: 0.7,
     };
     let fit = |problem: &Problem, threads: usize| {
-        let mut run = Run {
+        let preparation = Preparation {
+            pool: Some(Pool::new(threads).unwrap()),
+            ..Preparation::default()
+        };
+        let mut fitting = Fitting {
             tolerance: 1e-6,
             max_passes: 100,
-            threads,
-            ..Run::default()
+            ..Fitting::default()
         };
-        problem.fit(&mut run).unwrap()
+        let prepared = problem.prepare(&preparation).unwrap();
+        prepared.fit(&mut fitting).unwrap()
     };
     let together = problem(samples, kernels, tasks, sharing.clone());
     let model = fit(&together, 1);

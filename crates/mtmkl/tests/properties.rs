@@ -9,7 +9,8 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    CrossGram, GivenGram, Input, Model, Problem, ProblemSpec, Rows, Run, Samples, Targets, Task,
+    CrossGram, Fitting, GivenGram, Input, Model, Pool, Preparation, Problem, ProblemSpec, Rows,
+    Samples, Targets, Task,
 };
 use mtmkl_testkit::generate::{self, Random};
 use proptest::prelude::*;
@@ -110,12 +111,11 @@ fn kernels(specs: &[&str]) -> Vec<KernelView> {
         .collect()
 }
 
-fn run(tolerance: f64) -> Run<'static> {
-    Run {
+fn run(tolerance: f64) -> Fitting<'static> {
+    Fitting {
         tolerance,
         max_passes: 200,
-        threads: 1,
-        ..Run::default()
+        ..Fitting::default()
     }
 }
 
@@ -385,9 +385,9 @@ proptest! {
 
     #[test]
     fn the_default_tolerance_is_reached(case in cases()) {
-        let outcome = case.fit(Run::default().tolerance).outcome().clone();
+        let outcome = case.fit(Fitting::default().tolerance).outcome().clone();
         prop_assert!(outcome.status.is_converged(), "{outcome:?}");
-        prop_assert!(outcome.gap <= Run::default().tolerance, "{outcome:?}");
+        prop_assert!(outcome.gap <= Fitting::default().tolerance, "{outcome:?}");
     }
 
     #[test]
@@ -515,7 +515,11 @@ proptest! {
     fn the_number_of_threads_changes_not_a_bit(case in cases()) {
         let data = case.data();
         let problem = case.problem(case.spec(), &data);
-        let model = |threads: usize| problem.fit(&mut Run { threads, ..run(1e-6) }).unwrap();
+        let model = |threads: usize| {
+            let pool = Some(Pool::new(threads).unwrap());
+            let preparation = Preparation { pool, ..Preparation::default() };
+            problem.prepare(&preparation).unwrap().fit(&mut run(1e-6)).unwrap()
+        };
         let (one, three) = (model(1), model(3));
         prop_assert_eq!(bits(one.weights().values()), bits(three.weights().values()));
         for (a, b) in one.tasks().iter().zip(three.tasks()) {

@@ -5,7 +5,9 @@
 use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Model, Problem, ProblemSpec, Rows, Run, Samples, Targets, Task};
+use mtmkl::{
+    Fitting, Model, Pool, Preparation, Problem, ProblemSpec, Rows, Samples, Targets, Task,
+};
 use mtmkl_testkit::shared;
 
 fn kernels(specs: &[&str]) -> Vec<KernelView> {
@@ -58,9 +60,9 @@ fn objectives_equal_libsvm() {
         )
         .unwrap();
         let model = problem
-            .fit(&mut Run {
+            .fit(&mut Fitting {
                 tolerance: 1e-8,
-                ..Run::default()
+                ..Fitting::default()
             })
             .unwrap();
         let expected = case["objective"].as_f64().unwrap();
@@ -117,16 +119,17 @@ fn fit_digits(p: f64, q: f64, c: f64, threads: usize) -> Option<Model> {
         SharingSpec::Pscs { p, q, radius: 1.0 },
     );
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
-    Some(
-        problem
-            .fit(&mut Run {
-                tolerance: 1e-6,
-                max_passes: 12,
-                threads,
-                ..Run::default()
-            })
-            .unwrap(),
-    )
+    let preparation = Preparation {
+        pool: Some(Pool::new(threads).unwrap()),
+        ..Preparation::default()
+    };
+    let prepared = problem.prepare(&preparation).unwrap();
+    let model = prepared.fit(&mut Fitting {
+        tolerance: 1e-6,
+        max_passes: 12,
+        ..Fitting::default()
+    });
+    Some(model.unwrap())
 }
 
 #[test]
@@ -221,9 +224,9 @@ fn the_iris_case_of_the_paper() {
     );
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
     let model = problem
-        .fit(&mut Run {
+        .fit(&mut Fitting {
             tolerance: 1e-9,
-            ..Run::default()
+            ..Fitting::default()
         })
         .unwrap();
     assert!(

@@ -7,8 +7,7 @@ use mtmkl::kernel::{Base, Columns, Kernel, KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    Definiteness, Error, Model, Precision, Problem, ProblemSpec, Run, Samples, Storage, Targets,
-    Task,
+    Error, Fitting, Model, Pool, Preparation, Problem, ProblemSpec, Samples, Storage, Targets, Task,
 };
 use mtmkl_testkit::generate::{self, Random};
 
@@ -49,9 +48,9 @@ fn half(problem: &Problem) -> Problem {
 }
 
 fn refused(whole: &Problem, part: &Problem, positions: &[usize], words: &[&str]) {
-    let run = Run::default();
-    let prepared = whole.prepare(&run).unwrap();
-    let error = part.prepare_from(&prepared, positions, &run).unwrap_err();
+    let prepared = whole.prepare(&Preparation::default()).unwrap();
+    let reused = part.prepare_from(&prepared, positions, prepared.pool());
+    let error = reused.unwrap_err();
     assert!(matches!(error, Error::Param { .. }), "{error:?}");
     let message = error.to_string();
     for word in words {
@@ -91,12 +90,13 @@ fn only_the_kernels_themselves_serve() {
     refused(&whole, &part(&["linear"]), &[4], &["[4]", "below 4"]);
     refused(&whole, &part(&["linear"]), &[], &["[]", "1 positions"]);
     // Other words for the same are the same.
-    let run = &mut Run::default();
-    let prepared = whole.prepare(run).unwrap();
+    let run = &mut Fitting::default();
+    let prepared = whole.prepare(&Preparation::default()).unwrap();
     let mut same = kernels(&["gaussian:sigma=0.5", "rbf:gamma=1"]);
     same[1] = same[1].clone().on(Columns::Indices(vec![0, 1]));
     let same = problem(&samples, &labels, same);
-    let reused = same.prepare_from(&prepared, &[2, 3], run).unwrap();
+    let reused = same.prepare_from(&prepared, &[2, 3], prepared.pool());
+    let reused = reused.unwrap();
     let (a, b) = (reused.fit(run).unwrap(), same.fit(run).unwrap());
     let (a, b) = (a.outcome().objective, b.outcome().objective);
     assert!((a - b).abs() <= 1e-3 * b.abs(), "{a} and {b}");
@@ -131,14 +131,13 @@ fn a_kernel_of_the_users_own_serves_for_itself_only() {
         let part = problem(&samples, &labels, vec![view]);
         refused(&whole, &part, &[0], &["0, the position of `mine`"]);
     }
-    let run = Run::default();
-    let prepared = whole.prepare(&run).unwrap();
+    let prepared = whole.prepare(&Preparation::default()).unwrap();
     let again = KernelView {
         kernel: Arc::clone(&mine.kernel),
         ..mine
     };
     let again = problem(&samples, &labels, vec![again]);
-    assert!(again.prepare_from(&prepared, &[0], &run).is_ok());
+    assert!(again.prepare_from(&prepared, &[0], prepared.pool()).is_ok());
 }
 
 #[test]
@@ -151,11 +150,6 @@ fn what_is_done_to_the_kernels_must_be_the_same() {
         Problem::new(spec, whole.samples().to_vec(), whole.tasks().to_vec()).unwrap()
     };
     let all = [0, 1, 2, 3];
-    let single = changed(|spec| spec.precision = Precision::Single);
-    refused(&whole, &single, &all, &["double", "single precision"]);
-    refused(&single, &whole, &all, &["single", "double precision"]);
-    let assume = changed(|spec| spec.definiteness = Definiteness::Assume);
-    refused(&assume, &whole, &all, &["`assume`", "`check`"]);
     let plain = changed(|spec| spec.normalize = false);
     refused(&whole, &plain, &all, &["normalised"]);
     let (elsewhere, _) = self::samples();
@@ -168,12 +162,12 @@ fn copies_of_parts_hold_the_memory_limit() {
     let (samples, labels) = samples();
     let whole = problem(&samples, &labels, kernels(&WHOLE));
     let part = half(&whole);
-    let limited = |memory_limit| Run {
-        threads: 1,
+    let pool = Pool::new(1).unwrap();
+    let limited = |memory_limit| Preparation {
         memory_limit,
-        ..Run::default()
+        pool: Some(pool.clone()),
+        ..Preparation::default()
     };
-    let prepared = whole.prepare(&limited(u64::MAX)).unwrap();
     let square = |n: usize| 8 * (n as u64).pow(2);
     // The matrices that are there, those of every second row, one combined matrix.
     let copied = 4 * square(N) + 4 * square(N / 2) + square(N / 2);
@@ -182,18 +176,13 @@ fn copies_of_parts_hold_the_memory_limit() {
     let all = [0, 1, 2, 3];
     let mut objectives = Vec::new();
     for limit in [copied, copied - 1, viewed] {
-        let mut run = limited(limit);
-        let prepared = part.prepare_from(&prepared, &all, &run).unwrap();
+        let whole = whole.prepare(&limited(limit)).unwrap();
+        let prepared = part.prepare_from(&whole, &all, &pool).unwrap();
         assert_eq!(prepared.storage(), Storage::Kept);
-        objectives.push(prepared.fit(&mut run).unwrap().outcome().objective);
+        let model = prepared.fit(&mut Fitting::default()).unwrap();
+        objectives.push(model.outcome().objective);
     }
     assert!(objectives.iter().all(|o| (o - objectives[0]).abs() <= 1e-3));
-    match part.prepare_from(&prepared, &all, &limited(viewed - 1)) {
-        Err(Error::Memory { needed, limit }) => {
-            assert_eq!((needed, limit), (viewed, viewed - 1));
-        }
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Targets of some kind from labels.
@@ -238,22 +227,25 @@ fn a_model_of_another_machine_is_no_start() {
     });
     let models: Vec<Model> = problems
         .iter()
-        .map(|(_, problem)| problem.fit(&mut Run::default()).unwrap())
+        .map(|(_, problem)| problem.fit(&mut Fitting::default()).unwrap())
         .collect();
     let mut pairs = 0;
     for (machine, problem) in &problems {
-        let prepared = problem.prepare(&Run::default()).unwrap();
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
         for last in &models {
             let sharing = SharingSpec::Simplex;
-            let run = &mut Run::default();
-            let fit = prepared.fit_from(last, machine, &sharing, run);
+            let mut fitting = Fitting {
+                start: Some(last),
+                ..Fitting::default()
+            };
+            let fit = prepared.with(machine, &sharing).unwrap().fit(&mut fitting);
             if last.machine() == machine {
                 assert!(fit.unwrap().outcome().status.is_converged());
                 continue;
             }
             pairs += 1;
             let error = fit.unwrap_err();
-            assert!(matches!(error, Error::Param { name: "last", .. }));
+            assert!(matches!(error, Error::Param { name: "start", .. }));
             let message = error.to_string();
             for name in [machine.build().name(), last.machine().build().name()] {
                 assert!(message.contains(&format!("machine `{name}`")), "{message}");
@@ -261,6 +253,14 @@ fn a_model_of_another_machine_is_no_start() {
         }
     }
     assert_eq!(pairs, 20);
+}
+
+fn from(last: &Model) -> Fitting<'_> {
+    Fitting {
+        tolerance: 1e-7,
+        start: Some(last),
+        ..Fitting::default()
+    }
 }
 
 #[test]
@@ -276,9 +276,9 @@ fn other_parameters_targets_and_rows_are_a_start() {
         MachineSpec::Svdd { c: 1.0 },
         MachineSpec::OneClass { nu: 0.9 },
     ];
-    let run = || Run {
+    let run = || Fitting {
         tolerance: 1e-7,
-        ..Run::default()
+        ..Fitting::default()
     };
     for ((machine, targets), other) in machines().into_iter().zip(others) {
         let last = of_machine(&machine, targets(&labels), &samples);
@@ -287,7 +287,6 @@ fn other_parameters_targets_and_rows_are_a_start() {
         let mut turned = labels.clone();
         turned.reverse();
         let problem = of_machine(&other, targets(&turned), &samples);
-        let sharing = SharingSpec::Simplex;
         let on = |rows: Vec<usize>, machine: &MachineSpec| {
             let chosen: Vec<f64> = rows.iter().map(|&row| labels[row]).collect();
             let whole = of_machine(machine, targets(&labels), &samples);
@@ -298,15 +297,15 @@ fn other_parameters_targets_and_rows_are_a_start() {
         let one = one.fit(&mut run()).unwrap();
         let two = on((0..N).filter(|i| i % 2 == 1).collect(), &other);
         for (problem, last) in [(&problem, &last), (&two, &one)] {
-            let prepared = problem.prepare(&run()).unwrap();
-            let warm = prepared.fit_from(last, &other, &sharing, &mut run());
+            let prepared = problem.prepare(&Preparation::default()).unwrap();
+            let warm = prepared.fit(&mut from(last));
             let warm = warm.unwrap().outcome().objective;
             let cold = prepared.fit(&mut run()).unwrap().outcome().objective;
             assert!((warm - cold).abs() <= 1e-6 * cold.abs(), "{other:?}");
         }
         // As many rows of a set of another size are other data.
-        let prepared = two.prepare(&run()).unwrap();
-        let error = prepared.fit_from(&last, &other, &sharing, &mut run());
-        assert!(matches!(error, Err(Error::Param { name: "last", .. })));
+        let prepared = two.prepare(&Preparation::default()).unwrap();
+        let error = prepared.fit(&mut from(&last));
+        assert!(matches!(error, Err(Error::Param { name: "start", .. })));
     }
 }

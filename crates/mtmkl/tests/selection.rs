@@ -10,7 +10,7 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::random::Random;
 use mtmkl::select::{Axis, Fold, Grid, Limits, Metric, Parameter, Search, in_parallel, split};
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Problem, ProblemSpec, Rows, Run, Samples, Stop, Targets, Task};
+use mtmkl::{Fitting, Pool, Preparation, Problem, ProblemSpec, Rows, Samples, Stop, Targets, Task};
 use proptest::prelude::*;
 
 fn counts(strata: &[usize], rows: &[usize]) -> BTreeMap<usize, usize> {
@@ -312,7 +312,7 @@ fn limits() -> Limits {
 #[test]
 fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
     let (problem, points) = problem();
-    let prepared = problem.prepare(&Run::default()).unwrap();
+    let prepared = problem.prepare(&Preparation::default()).unwrap();
     let sharings = [
         SharingSpec::Pscs {
             p: 1.5,
@@ -371,9 +371,9 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
                 .map(|&kernel| problem.spec().kernels[kernel].clone())
                 .collect();
             let spec = ProblemSpec::new(kernels, cell.machine.clone(), cell.sharing.clone());
-            let mut run = Run {
+            let mut run = Fitting {
                 tolerance: 1e-8,
-                ..Run::default()
+                ..Fitting::default()
             };
             let fresh = Problem::new(spec, samples, tasks)
                 .unwrap()
@@ -401,7 +401,7 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
         };
         let limits = Limits { warm, ..limits() };
         search
-            .follow(&prepared, &chain, None, &limits, 1, tell)
+            .follow(&prepared, &chain, None, &limits, prepared.pool(), tell)
             .unwrap();
     }
     assert_eq!(fits, 2 * 3 * grid.cells().len());
@@ -434,8 +434,8 @@ fn decisions_of_every_machine() {
             let learn = (0..30).map(|row| row % 4 != 0).collect::<Vec<bool>>();
             let problem =
                 Problem::new(spec, vec![samples.clone()], vec![task.restricted(&learn)]).unwrap();
-            let prepared = problem.prepare(&Run::default()).unwrap();
-            let model = prepared.fit(&mut Run::default()).unwrap();
+            let prepared = problem.prepare(&Preparation::default()).unwrap();
+            let model = prepared.fit(&mut Fitting::default()).unwrap();
             let rows: Vec<f64> = held
                 .iter()
                 .flat_map(|&row| values[2 * row..2 * row + 2].to_vec())
@@ -487,15 +487,16 @@ fn the_number_of_threads_changes_nothing() {
     let folds = folds();
     let outcomes = |threads: usize| {
         let prepared = problem
-            .prepare(&Run {
-                threads,
-                ..Run::default()
+            .prepare(&Preparation {
+                pool: Some(Pool::new(threads).unwrap()),
+                ..Preparation::default()
             })
             .unwrap();
+        let pools = Pool::for_jobs(grid.chains(folds.len()).len(), threads).unwrap();
         let search = Search::new(&problem, &sets, &grid, &folds).unwrap();
         let chains = grid.chains(folds.len());
         let found = Mutex::new(BTreeMap::new());
-        in_parallel(chains.len(), threads, |chain, inner| {
+        in_parallel(chains.len(), &pools, |chain, pool| {
             search.follow(
                 &prepared,
                 &chains[chain],
@@ -504,7 +505,7 @@ fn the_number_of_threads_changes_nothing() {
                     warm: true,
                     ..limits()
                 },
-                inner,
+                pool,
                 |trial| {
                     let bits: Vec<Vec<u64>> = trial
                         .decisions
@@ -565,24 +566,28 @@ fn what_cannot_be_fitted_is_refused_before_any_fit() {
 #[test]
 fn work_ends_at_the_first_error() {
     let done = Mutex::new(Vec::new());
-    let work = |i: usize, inner: usize| {
-        assert_eq!(inner, 1);
+    let pools = |jobs, threads| Pool::for_jobs(jobs, threads).unwrap();
+    let work = |i: usize, pool: &Pool| {
+        assert_eq!(pool.threads(), 1);
         done.lock().unwrap().push(i);
         if i == 3 { Err(i) } else { Ok(()) }
     };
-    assert_eq!(in_parallel(100, 1, work), Err(3));
+    assert_eq!(in_parallel(100, &pools(100, 1), work), Err(3));
     assert_eq!(*done.lock().unwrap(), [0, 1, 2, 3]);
     assert_eq!(
-        in_parallel(100, 4, |i, _| if i % 10 == 5 { Err(i) } else { Ok(()) }),
+        in_parallel(100, &pools(100, 4), |i, _| if i % 10 == 5 {
+            Err(i)
+        } else {
+            Ok(())
+        }),
         Err(5)
     );
-    assert_eq!(in_parallel(0, 4, |i, _| Err(i)), Ok(()));
+    assert_eq!(in_parallel(0, &pools(0, 4), |i, _| Err(i)), Ok(()));
     // Threads that calls cannot use are theirs.
     assert_eq!(
-        in_parallel(2, 8, |_, inner| if inner == 4 {
-            Ok(())
-        } else {
-            Err(inner)
+        in_parallel(2, &pools(2, 8), |_, pool| match pool.threads() {
+            4 => Ok(()),
+            other => Err(other),
         }),
         Ok(())
     );
@@ -633,22 +638,26 @@ fn a_start_from_another_model_changes_the_way_not_the_answer() {
         ];
         let spec = ProblemSpec::new(kernels, machines[0].clone(), SharingSpec::Simplex);
         let problem = Problem::new(spec, vec![samples.clone()], tasks).unwrap();
-        let prepared = problem.prepare(&Run::default()).unwrap();
-        let run = || Run {
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
+        let run = || Fitting {
             tolerance: 1e-7,
-            ..Run::default()
+            ..Fitting::default()
         };
         let mut last: Option<mtmkl::Model> = None;
         for machine in &machines {
             for sharing in &sharings {
                 // The pair may be refused; that is another test's matter.
-                let Ok(cold) = prepared.fit_with(machine, sharing, &mut run()) else {
+                let Ok(cell) = prepared.with(machine, sharing) else {
                     continue;
                 };
+                let cold = cell.fit(&mut run()).unwrap();
                 if let Some(last) = &last {
-                    let warm = prepared
-                        .fit_from(last, machine, sharing, &mut run())
-                        .unwrap();
+                    let warm = cell.fit(&mut Fitting {
+                        tolerance: 1e-7,
+                        start: Some(last),
+                        ..Fitting::default()
+                    });
+                    let warm = warm.unwrap();
                     let (a, b) = (cold.outcome(), warm.outcome());
                     assert!(b.status.is_converged(), "{machine:?} {sharing:?} {b:?}");
                     assert!(

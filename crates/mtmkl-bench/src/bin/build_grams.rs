@@ -9,7 +9,6 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use mtmkl::Run;
 use mtmkl_bench::peak;
 
 /// Seconds that the threads take to write that many numbers, the first time, when the system must find and clear the memory, and the best of
@@ -40,14 +39,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kernels = mtmkl_bench::gaussians(m, d, columns == "single")?;
     let problem = mtmkl_bench::problem(n, d, 1, kernels)?;
     let threads = threads.parse()?;
-    let run = Run {
-        threads,
-        memory_limit: u64::MAX,
-        ..Run::default()
-    };
+    let preparation = mtmkl_bench::on_threads(threads, u64::MAX)?;
     let before = mtmkl_bench::peak();
     let seconds = (0..repeats.parse::<usize>()?)
-        .map(|_| Ok(problem.prepare(&run)?.seconds()))
+        .map(|_| Ok(problem.prepare(&preparation)?.seconds()))
         .collect::<Result<Vec<f64>, mtmkl::Error>>()?;
     // Before the limit is measured, which takes memory too.
     let peak = peak();

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Problem, ProblemSpec, Run};
+use mtmkl::{Fitting, Problem, ProblemSpec};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -34,14 +34,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         clippy::cast_sign_loss,
         reason = "bytes; a float's range saturates"
     )]
-    let mut run = Run {
+    let preparation = mtmkl_bench::on_threads(threads.parse()?, bytes as u64)?;
+    let prepared = problem.prepare(&preparation)?;
+    let model = prepared.fit(&mut Fitting {
         tolerance: tolerance.parse()?,
-        threads: threads.parse()?,
-        memory_limit: bytes as u64,
-        ..Run::default()
-    };
-    let prepared = problem.prepare(&run)?;
-    let model = prepared.fit(&mut run)?;
+        ..Fitting::default()
+    })?;
     let whole = started.elapsed().as_secs_f64();
     let outcome = model.outcome();
     let weights = model.weights().values();

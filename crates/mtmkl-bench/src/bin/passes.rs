@@ -11,12 +11,12 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use mtmkl::engine::{Engine, Evaluation, LocalMaximum, Request};
+use mtmkl::engine::{Engine, Evaluation, Fitted, Mixture, Request};
 use mtmkl::grid::{Grid, Shape};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::{SharingSpec, registered_sharings};
 use mtmkl::solver::{Newton, Solution, Solver};
-use mtmkl::{Prepared, Problem, Result, Run};
+use mtmkl::{Fitting, Prepared, Problem, Result, Run, Stop};
 
 const COLUMNS: usize = 100;
 
@@ -48,14 +48,16 @@ impl<E: Engine> Engine for Timed<E> {
         self.time(|engine| engine.evaluate(theta, request))
     }
 
-    fn maxima(
-        &mut self,
-        theta: &Grid,
-        request: &Request,
-        starts: usize,
-        seed: u64,
-    ) -> Result<Vec<Vec<LocalMaximum>>> {
-        self.time(|engine| engine.maxima(theta, request, starts, seed))
+    fn keep(&mut self, numbers: &[usize]) {
+        self.engine.keep(numbers);
+    }
+
+    fn machines(&mut self, numbers: &[usize]) -> Result<Vec<Fitted>> {
+        self.engine.machines(numbers)
+    }
+
+    fn mixtures(&mut self, mixtures: &[Mixture]) -> Result<Vec<Vec<f64>>> {
+        self.engine.mixtures(mixtures)
     }
 }
 
@@ -75,7 +77,7 @@ struct Solved {
 }
 
 fn solve(
-    whole: &Prepared<'_>,
+    whole: &Prepared,
     problem: &Problem,
     sharing: &SharingSpec,
     rows: &[usize],
@@ -87,8 +89,8 @@ fn solve(
             let run = Run {
                 tolerance: run.tolerance.max(3e-3),
                 max_passes: run.max_passes.min(20),
-                time_limit: run.time_limit,
-                threads: run.threads,
+                pool: run.pool.clone(),
+                stop: run.stop.clone(),
                 ..Run::default()
             };
             solve(whole, problem, sharing, &quarter, run)
@@ -102,7 +104,7 @@ fn solve(
     let tasks = problem.tasks().iter().map(|task| task.restricted(&marked));
     let part = Problem::new(problem.spec().clone(), sets, tasks.collect())?;
     let kernels: Vec<usize> = (0..shape.kernels).collect();
-    let prepared = part.prepare_from(whole, &kernels, &run)?;
+    let prepared = part.prepare_from(whole, &kernels, whole.pool())?;
     let mut engine = Timed {
         engine: prepared.engine(),
         seconds: 0.0,
@@ -131,14 +133,20 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let mut views = mtmkl_bench::gaussians(m - m / 2, COLUMNS, false)?;
     views.extend(mtmkl_bench::gaussians(m / 2, COLUMNS, true)?);
     let problem = mtmkl_bench::problem(n, COLUMNS, tasks, views)?;
+    let prepared = problem.prepare(&mtmkl_bench::on_threads(threads, 8 << 30)?)?;
     let run = || Run {
         tolerance,
-        threads,
         max_passes: 200,
-        time_limit: Some(limit),
+        pool: Some(prepared.pool().clone()),
+        stop: Stop::never().with_limit(limit),
         ..Run::default()
     };
-    let prepared = problem.prepare(&run())?;
+    let mut fitting = Fitting {
+        tolerance,
+        max_passes: 200,
+        time_limit: Some(limit),
+        ..Fitting::default()
+    };
     let machine = MachineSpec::svc(1.0);
     let all: Vec<usize> = (0..n).collect();
     for sharing in registered_sharings()
@@ -147,7 +155,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     {
         let solved = solve(&prepared, &problem, &sharing, &all, run())?;
         let (passes, gap, status, seconds) = if quarter(&all, m).is_some() {
-            let model = prepared.fit_with(&machine, &sharing, &mut run())?;
+            let model = prepared.with(&machine, &sharing)?.fit(&mut fitting)?;
             let outcome = model.outcome();
             (
                 outcome.trace.len(),

@@ -14,7 +14,8 @@ use mtmkl::kernel::{parse_kernel, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    Definiteness, GivenGram, Model, Precision, Problem, ProblemSpec, Run, Samples, Targets, Task,
+    Definiteness, Fitting, GivenGram, Model, Precision, Preparation, Problem, ProblemSpec, Samples,
+    Targets, Task,
 };
 
 /// What to solve. Files hold little-endian f64.
@@ -88,10 +89,8 @@ fn problem(job: &Job, values: &[f64], labels: &[f64]) -> Result<Problem, Box<dyn
         .collect();
     let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(job.c), job.sharing.clone());
     if job.grams.is_some() {
-        spec.definiteness = Definiteness::Assume;
         spec.normalize = false;
     }
-    spec.precision = job.precision;
     Ok(Problem::new(spec, vec![samples], tasks)?)
 }
 
@@ -122,12 +121,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (values, labels) = (floats(file)?, floats(&job.labels)?);
     let bandwidth = job.grams.as_ref().map(|_| bandwidth(&values));
-    let run = || Run {
+    let mut fitting = Fitting {
         tolerance: job.tolerance,
-        threads: job.threads,
-        memory_limit: job.memory_limit.unwrap_or(u64::MAX),
         max_passes: 200,
-        ..Run::default()
+        ..Fitting::default()
+    };
+    // With its threads: what is made for each repeat is within its time.
+    let preparation = || -> mtmkl::Result<Preparation> {
+        let limit = job.memory_limit.unwrap_or(u64::MAX);
+        Ok(Preparation {
+            precision: job.precision,
+            definiteness: match job.grams {
+                Some(_) => Definiteness::Assume,
+                None => Definiteness::Check,
+            },
+            ..mtmkl_bench::on_threads(job.threads, limit)?
+        })
     };
     let (mut kernels, mut seconds, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     let mut last: Option<Model> = None;
@@ -136,7 +145,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             // What was made for the last repeat goes before the next, not within its time.
             drop(last.take());
             let started = Instant::now();
-            let model = problem(&job, &values, &labels)?.fit(&mut run())?;
+            let model = problem(&job, &values, &labels)?
+                .prepare(&preparation()?)?
+                .fit(&mut fitting)?;
             whole.push(started.elapsed().as_secs_f64());
             kernels.push(model.outcome().seconds.kernels);
             seconds.push(model.outcome().seconds.solve);
@@ -145,11 +156,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         let problem = problem(&job, &values, &labels)?;
         drop(values);
-        let prepared = problem.prepare(&run())?;
+        let prepared = problem.prepare(&preparation()?)?;
         kernels.push(prepared.seconds());
         for _ in 0..job.repeats {
             let started = Instant::now();
-            let model = prepared.fit(&mut run())?;
+            let model = prepared.fit(&mut fitting)?;
             seconds.push(started.elapsed().as_secs_f64());
             last = Some(model);
         }

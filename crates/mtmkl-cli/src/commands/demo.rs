@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use mtmkl::kernel::parse_kernel;
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Model, Problem, ProblemSpec, Rows, Run, Samples, Targets, Task};
+use mtmkl::{Fitting, Model, Problem, ProblemSpec, Rows, Samples, Targets, Task};
 use mtmkl_report::boundary::{self, Panel, Point};
 use serde_json::json;
 
@@ -125,9 +125,9 @@ fn fit(iris: &Iris) -> Result<Model> {
         },
     );
     let problem = Problem::new(spec, vec![samples], tasks)?;
-    Ok(problem.fit(&mut Run {
+    Ok(problem.fit(&mut Fitting {
         tolerance: TOLERANCE,
-        ..Run::default()
+        ..Fitting::default()
     })?)
 }
 

@@ -9,7 +9,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Model, Prepared, Problem, ProblemSpec, Run, Stop, Storage, Task};
+use mtmkl::{
+    Definiteness, Fitting, Model, Preparation, Prepared, Problem, ProblemSpec, Stop, Storage, Task,
+};
 use serde_json::json;
 
 use super::Outcome;
@@ -233,12 +235,12 @@ struct Judged {
     split: String,
 }
 
-/// A run with the flags' limits.
-pub(super) fn run_of<'a>(
+/// How to fit, by the flags' limits.
+pub(super) fn fitting_of<'a>(
     args: &FitArgs,
     stop: &Stop,
     progress: &'a mut Progress,
-) -> Result<Run<'a>> {
+) -> Result<Fitting<'a>> {
     let time_limit = match args.time_limit {
         Some(seconds) if seconds >= 0.0 && seconds.is_finite() => {
             // More than the clock can count is no limit.
@@ -247,6 +249,19 @@ pub(super) fn run_of<'a>(
         Some(seconds) => bail!("--time-limit is {seconds}, expected a number of seconds ≥ 0"),
         None => None,
     };
+    Ok(Fitting {
+        tolerance: args.tol,
+        max_passes: args.max_passes,
+        time_limit,
+        seed: args.seed,
+        start: None,
+        stop: stop.clone(),
+        observer: Some(progress),
+    })
+}
+
+/// How to prepare the kernels, by the flags.
+pub(super) fn preparation_of(args: &FitArgs) -> Result<Preparation> {
     if args.memory_limit.is_nan() || args.memory_limit <= 0.0 {
         bail!(
             "--memory-limit is {}, expected a number of GiB > 0",
@@ -259,20 +274,21 @@ pub(super) fn run_of<'a>(
         reason = "bytes; a float's range saturates"
     )]
     let memory_limit = (args.memory_limit * f64::from(1 << 30)) as u64;
-    Ok(Run {
-        tolerance: args.tol,
-        max_passes: args.max_passes,
-        time_limit,
-        threads: args.threads,
-        seed: args.seed,
+    Ok(Preparation {
         memory_limit,
-        stop: stop.clone(),
-        observer: Some(progress),
+        storage: None,
+        precision: choices::precision(args)?,
+        definiteness: if args.allow_indefinite {
+            Definiteness::AllowIndefinite
+        } else {
+            Definiteness::Check
+        },
+        pool: Some(choices::pool(args.threads)?),
     })
 }
 
 /// Says on standard error where kernel values are not kept.
-pub(super) fn note_storage(prepared: &Prepared<'_>) {
+pub(super) fn note_storage(prepared: &Prepared) {
     if prepared.storage() == Storage::OnDemand {
         output::note(
             "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which may be slower; \
@@ -499,15 +515,19 @@ impl Fit {
         // From here on there is something to keep; until here Ctrl-C ends the program.
         let stop = stop();
         let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
-        let mut run = run_of(args, &stop, &mut progress)?;
+        let mut fitting = fitting_of(args, &stop, &mut progress)?;
+        // Said before anything is computed.
+        fitting
+            .check()
+            .map_err(|error| self.located(error, &tasks, args))?;
         let prepared = problem
-            .prepare(&run)
+            .prepare(&preparation_of(args)?)
             .map_err(|error| self.located(error, &tasks, args))?;
         note_storage(&prepared);
         let mut model = prepared
-            .fit(&mut run)
+            .fit(&mut fitting)
             .map_err(|error| self.located(error, &tasks, args))?;
-        drop(run);
+        drop(fitting);
         let scores = self.scores(args, &judged, &model, &prepared, &stop)?;
         progress.finish();
         self.keep_notes(&mut model, &scores)?;
@@ -657,7 +677,7 @@ impl Fit {
         args: &FitArgs,
         judged: &Judged,
         model: &Model,
-        prepared: &Prepared<'_>,
+        prepared: &Prepared,
         stop: &Stop,
     ) -> Result<Scores> {
         let Judged {
@@ -674,7 +694,9 @@ impl Fit {
                 new_tasks: false,
                 training_rows: &training_rows,
             };
-            let predictions = predictor.predict(raw, values, cross)?;
+            let predictions = prepared
+                .pool()
+                .install(|| predictor.predict(raw, values, cross))?;
             let metric = metric(None, &self.frame.goal)?;
             score(&self.frame, raw, &predictions, None, metric)
         };
@@ -683,8 +705,8 @@ impl Fit {
             let machine: &MachineSpec = model.machine();
             let fit_with = |sharing: &SharingSpec| -> Result<Model> {
                 let mut silent = Progress::new(false, true, args.tol);
-                let mut run = run_of(args, stop, &mut silent)?;
-                Ok(prepared.fit_with(machine, sharing, &mut run)?)
+                let mut fitting = fitting_of(args, stop, &mut silent)?;
+                Ok(prepared.with(machine, sharing)?.fit(&mut fitting)?)
             };
             methods.push((
                 "uniform".to_string(),

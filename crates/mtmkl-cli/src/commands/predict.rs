@@ -10,6 +10,7 @@ use serde_json::json;
 use super::Outcome;
 use super::fit::{note_rows, notes, read_table};
 use crate::args::{NewRowsArgs, PredictArgs};
+use crate::choices;
 use crate::frame::{Frame, Goal, Raw};
 use crate::input::{self, Gram, GramOptions, Table};
 use crate::output;
@@ -80,7 +81,8 @@ impl Loaded {
             new_tasks: args.new_tasks,
             training_rows: &self.training_rows,
         };
-        let predictions = predictor.predict(&raw, &values, &cross)?;
+        let pool = choices::pool(args.threads)?;
+        let predictions = pool.install(|| predictor.predict(&raw, &values, &cross))?;
         Ok(Predicted {
             table,
             raw,

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
-use mtmkl::Run;
 use mtmkl::select::{Limits, in_parallel};
+use mtmkl::{Pool, Preparation};
 use serde_json::json;
 
 use super::fit::interruptible;
@@ -313,6 +313,8 @@ fn work(
     let all: usize = experiments.iter().map(Experiment::fits).sum();
     let there: usize = known.values().map(|unit| unit.fits).sum();
     let fits = Fits::new(args.quiet || args.json, all, there.min(all));
+    let pool = Pool::new(args.threads)?;
+    let pools = Pool::for_jobs(pool.threads(), args.threads)?;
     for (experiment, run) in experiments
         .iter()
         .flat_map(|one| one.runs().map(move |run| (one, run)))
@@ -330,43 +332,37 @@ fn work(
         let draw = experiment.draw(run)?;
         let mut chains = draw.chains();
         chains.retain(|chain| !known.contains_key(&draw.key(chain)));
-        let prepared = draw.problem().prepare(&Run {
-            threads: args.threads,
-            stop: stop.clone(),
-            ..Run::default()
+        let prepared = draw.problem().prepare(&Preparation {
+            pool: Some(pool.clone()),
+            ..Preparation::default()
         })?;
         let search = draw.search()?;
         let found = Mutex::new(&mut known);
-        in_parallel(
-            chains.len(),
-            args.threads,
-            |number, threads| -> Result<()> {
-                if stop.is_requested() {
-                    return Ok(());
-                }
-                let Some(unit) =
-                    draw.follow(&search, &prepared, &chains[number], &limits, threads)?
-                else {
-                    return Ok(());
-                };
-                journal.add(&serde_json::to_value(&unit)?)?;
-                fits.advance_by(
-                    unit.fits,
-                    &format!(
-                        "{} {} % draw {} {}",
-                        unit.set,
-                        unit.share,
-                        unit.run + 1,
-                        unit.method.name()
-                    ),
-                );
-                let mut found = found
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                found.insert(unit.key(), unit);
-                Ok(())
-            },
-        )?;
+        in_parallel(chains.len(), &pools, |number, pool| -> Result<()> {
+            if stop.is_requested() {
+                return Ok(());
+            }
+            let Some(unit) = draw.follow(&search, &prepared, &chains[number], &limits, pool)?
+            else {
+                return Ok(());
+            };
+            journal.add(&serde_json::to_value(&unit)?)?;
+            fits.advance_by(
+                unit.fits,
+                &format!(
+                    "{} {} % draw {} {}",
+                    unit.set,
+                    unit.share,
+                    unit.run + 1,
+                    unit.method.name()
+                ),
+            );
+            let mut found = found
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            found.insert(unit.key(), unit);
+            Ok(())
+        })?;
     }
     fits.finish();
     Ok(known)

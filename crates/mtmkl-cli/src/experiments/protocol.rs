@@ -14,7 +14,7 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::random::Random;
 use mtmkl::select::{Cell, Chain, Fold, Grid, Limits, Metric, Parameter, Search, split};
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Prepared, Problem, ProblemSpec, Samples, Targets, Task};
+use mtmkl::{Pool, Prepared, Problem, ProblemSpec, Samples, Targets, Task};
 use serde::{Deserialize, Serialize};
 
 use super::method::Method;
@@ -274,10 +274,10 @@ impl Draw<'_> {
     pub fn follow(
         &self,
         search: &Search<'_>,
-        prepared: &Prepared<'_>,
+        prepared: &Prepared,
         chain: &Chain,
         limits: &Limits,
-        threads: usize,
+        pool: &Pool,
     ) -> Result<Option<Unit>> {
         let method = Method::of(&self.grid.cells()[chain.cells[0]]);
         let mut unit = Unit {
@@ -298,7 +298,7 @@ impl Draw<'_> {
         };
         let mut best: Option<usize> = None;
         let mut failed = None;
-        search.follow(prepared, chain, None, limits, threads, |trial| {
+        search.follow(prepared, chain, None, limits, pool, |trial| {
             let outcome = trial.model.outcome();
             unit.fits += 1;
             unit.passes += outcome.trace.len();

@@ -101,7 +101,7 @@ impl LocalEngine {
                 tasks,
                 self.concave,
                 self.shrinking,
-                Arc::clone(&self.pool),
+                self.pool.clone(),
             ),
             places,
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Engine, Evaluation, LocalMaximum, Mixture, Request};
+use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Solve};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape, dot};
@@ -13,6 +13,7 @@ use crate::inner::{Effort, Fitted, Here, Solved, State, TaskEvaluation};
 use crate::ledger::Ledger;
 use crate::linalg::axpy;
 use crate::machine::{Conjugate, Dual};
+use crate::pool::Pool;
 
 /// One task as the engine needs it.
 #[derive(Debug, Clone)]
@@ -89,7 +90,7 @@ pub(crate) struct LocalEngine {
     pub(super) states: Vec<State>,
     pub(super) concave: bool,
     pub(super) shrinking: bool,
-    pub(super) pool: Arc<rayon::ThreadPool>,
+    pub(super) pool: Pool,
     /// The average |ḡ| of the last evaluation: the scale of what is worth solving for.
     size: f64,
     /// The machines of evaluations, by their numbers.
@@ -106,7 +107,7 @@ impl LocalEngine {
         tasks: Vec<TaskData>,
         concave: bool,
         shrinking: bool,
-        pool: Arc<rayon::ThreadPool>,
+        pool: Pool,
     ) -> Self {
         let ledger = Ledger::default();
         let states = tasks
@@ -126,29 +127,6 @@ impl LocalEngine {
             evaluations: 0,
             ledger,
         }
-    }
-
-    /// Starts a task from this β per sample, the answer of `old`: what was at a bound there is at the same bound here.
-    pub(crate) fn start_at(&mut self, task: usize, beta: &[f64], old: &Dual) {
-        let dual = &self.tasks[task].dual;
-        // Of two variables of a sample, one for each sign, each takes its part.
-        let mut variables = beta.repeat(dual.variables.copies());
-        if let (
-            Conjugate::Box { lower, upper, .. },
-            Conjugate::Box {
-                lower: l, upper: u, ..
-            },
-        ) = (&dual.conjugate, &old.conjugate)
-        {
-            for (v, value) in variables.iter_mut().enumerate() {
-                if *value != 0.0 && *value <= l[v] {
-                    *value = lower[v];
-                } else if *value != 0.0 && *value >= u[v] {
-                    *value = upper[v];
-                }
-            }
-        }
-        self.states[task].start_at(dual, &variables);
     }
 
     /// Tasks with the same samples, together, as far as they are alike.
@@ -212,26 +190,6 @@ impl LocalEngine {
             ordered[number] = Some(result);
         }
         ordered.into_iter().flatten().collect()
-    }
-
-    /// The machine of each task as of the evaluation with this number; `None` where that is forgotten.
-    pub(crate) fn fitted(&self, numbers: &[usize]) -> Option<Vec<Fitted>> {
-        let machine = |(task, number)| self.remembered.get(number)?.get(task).cloned();
-        numbers.iter().enumerate().map(machine).collect()
-    }
-
-    /// β̂ of each task; `None` where part of it is forgotten.
-    pub(crate) fn mixed(&self, mixtures: &[Mixture]) -> Option<Vec<Vec<f64>>> {
-        let mix = |(task, mixture): (usize, &Mixture)| {
-            let mut sum: Option<Vec<f64>> = None;
-            for (number, weight) in mixture {
-                let beta = &self.remembered.get(number)?.get(task)?.beta;
-                let sum = sum.get_or_insert_with(|| vec![0.0; beta.len()]);
-                axpy(*weight, beta, sum);
-            }
-            sum
-        };
-        mixtures.iter().enumerate().map(mix).collect()
     }
 
     /// Keeps the machines as they stand, as those of the last evaluation.
@@ -351,6 +309,65 @@ impl Engine for LocalEngine {
         self.wanted = numbers.to_vec();
     }
 
+    fn machines(&mut self, numbers: &[usize]) -> Result<Vec<Fitted>> {
+        let machine = |(task, number)| self.remembered.get(number)?.get(task).cloned();
+        let machines: Option<_> = numbers.iter().enumerate().map(machine).collect();
+        machines.ok_or_else(forgotten)
+    }
+
+    fn mixtures(&mut self, mixtures: &[Mixture]) -> Result<Vec<Vec<f64>>> {
+        let mix = |(task, mixture): (usize, &Mixture)| {
+            let mut sum: Option<Vec<f64>> = None;
+            for (number, weight) in mixture {
+                let beta = &self.remembered.get(number)?.get(task)?.beta;
+                let sum = sum.get_or_insert_with(|| vec![0.0; beta.len()]);
+                axpy(*weight, beta, sum);
+            }
+            sum
+        };
+        let mixed: Option<_> = mixtures.iter().enumerate().map(mix).collect();
+        mixed.ok_or_else(forgotten)
+    }
+
+    fn start_from(&mut self, beta: &[Vec<f64>]) -> Result<()> {
+        let counts = self
+            .tasks
+            .iter()
+            .map(|task| task.seen_in(&self.grams).count());
+        if !counts.eq(beta.iter().map(Vec::len)) {
+            return Err(Error::param(
+                "beta",
+                "of other tasks or samples",
+                "for each task one number a sample",
+            ));
+        }
+        for ((state, task), beta) in self.states.iter_mut().zip(&self.tasks).zip(beta) {
+            // Of two variables of a sample, one for each sign, each takes its part.
+            let copies = task.dual.variables.copies();
+            state.start_at(&task.dual, &beta.repeat(copies));
+        }
+        Ok(())
+    }
+
+    fn coarser(&mut self, solve: &mut Solve<'_>) -> Result<bool> {
+        let Some(mut coarse) = self.coarse() else {
+            return Ok(false);
+        };
+        solve(&mut coarse.engine)?;
+        self.adopt(&coarse);
+        Ok(true)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.grams.iter().map(Grams::bytes).sum()
+    }
+
+    fn local_maxima(&mut self) -> Option<&mut dyn LocalMaxima> {
+        Some(self)
+    }
+}
+
+impl LocalMaxima for LocalEngine {
     fn maxima(
         &mut self,
         theta: &Grid,
@@ -421,4 +438,13 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     crate::random::Random::new(seed).shuffle(&mut order);
     order
+}
+
+/// Solvers say which evaluations they still know of.
+fn forgotten() -> Error {
+    Error::Engine(
+        "it has forgotten the machines of an evaluation that is part of the answer; an outer solver must name with `keep` those it \
+         knows of"
+            .to_string(),
+    )
 }

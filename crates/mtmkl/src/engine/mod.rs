@@ -3,9 +3,11 @@
 //! θ goes down (T × M numbers), values, sensitivities and curvature come up. Samples and α never cross, which is what lets the
 //! same solver drive threads here and other machines later.
 
+mod channel;
 mod coarse;
 mod local;
 
+pub use channel::{Answer, ChannelEngine, Driver, Question, channel};
 pub(crate) use coarse::coarser;
 pub(crate) use local::{LocalEngine, TaskData};
 
@@ -53,6 +55,21 @@ pub struct Evaluation {
 pub type Mixture = Vec<(usize, f64)>;
 
 impl Evaluation {
+    /// Zeros for so many tasks and kernels, to be filled in.
+    pub fn zeros(number: usize, tasks: usize, kernels: usize) -> Self {
+        Self {
+            number,
+            values: vec![0.0; tasks],
+            gaps: vec![0.0; tasks],
+            sensitivities: Grid::zeros(tasks, kernels),
+            curvature: None,
+            scales: vec![false; tasks],
+            inner_iterations: 0,
+            noises: vec![0.0; tasks],
+            forgiven: vec![0.0; tasks],
+        }
+    }
+
     /// Σ values ≤ J(θ).
     pub fn lower(&self) -> f64 {
         self.values.iter().sum()
@@ -85,7 +102,8 @@ pub struct LocalMaximum {
     pub sensitivities: Vec<f64>,
 }
 
-/// Evaluates J: here with threads, elsewhere with whatever implements this.
+/// Evaluates J: here with threads, elsewhere with whatever implements this. It has all that a fit needs, so that samples and β may be
+/// anywhere.
 pub trait Engine {
     /// T × M.
     fn shape(&self) -> Shape;
@@ -103,6 +121,51 @@ pub trait Engine {
     /// mixtures of them prove the bound.
     fn keep(&mut self, _numbers: &[usize]) {}
 
+    /// The machine of each task as of the evaluation with this number.
+    ///
+    /// # Errors
+    /// When an evaluation is forgotten: one that was neither kept nor the last.
+    fn machines(&mut self, numbers: &[usize]) -> Result<Vec<Fitted>>;
+
+    /// β̂ of each task, mixed from its evaluations.
+    ///
+    /// # Errors
+    /// As [`Engine::machines`].
+    fn mixtures(&mut self, mixtures: &[Mixture]) -> Result<Vec<Vec<f64>>>;
+
+    /// Starts each task from this β, one number a sample, brought into Ω where it is not. That changes the way, not the answer: an
+    /// engine may do without.
+    ///
+    /// # Errors
+    /// When these are not as many numbers as the tasks have samples.
+    fn start_from(&mut self, _beta: &[Vec<f64>]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Calls `solve` with a coarser engine, on part of the samples, and starts from where that has got to. Says whether there was one.
+    ///
+    /// # Errors
+    /// As `solve`.
+    fn coarser(&mut self, _solve: &mut Solve<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Bytes that it holds in this process.
+    fn bytes(&self) -> u64 {
+        0
+    }
+
+    /// The search for local maxima, where ḡ is not concave; without it, such a problem is refused.
+    fn local_maxima(&mut self) -> Option<&mut dyn LocalMaxima> {
+        None
+    }
+}
+
+/// What is done with a coarser engine.
+pub type Solve<'a> = dyn FnMut(&mut dyn Engine) -> Result<()> + 'a;
+
+/// An engine that looks for further local maxima of a ḡ that is not concave.
+pub trait LocalMaxima {
     /// The best few local maxima of each task's ḡ, best first: the current one and those reached from `starts` random points.
     ///
     /// # Errors

@@ -33,17 +33,6 @@ pub enum Definiteness {
     AllowIndefinite,
 }
 
-impl Definiteness {
-    /// The name in configuration files.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Check => "check",
-            Self::Assume => "assume",
-            Self::AllowIndefinite => "allow-indefinite",
-        }
-    }
-}
-
 /// Base values mapped at a time: with as many results they fill the first cache.
 const PIECE: usize = 2048;
 

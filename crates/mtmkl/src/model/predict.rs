@@ -8,7 +8,6 @@ use crate::error::{DataProblem, Error, Place, Result};
 use crate::gram::{self, CrossKernels, CrossPiece};
 use crate::grid::Grid;
 use crate::kernel::{Base, KernelView};
-use crate::run::pool;
 
 /// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +43,6 @@ impl<'a> From<Rows<'a>> for Input<'a> {
 
 /// New rows handled at a time, each batch by one thread.
 const BATCH: usize = 128;
-/// So many batches are done before threads have started.
-const FEW: usize = 2;
 
 impl Model {
     /// The task's number.
@@ -206,13 +203,11 @@ impl Model {
             Ok(sums)
         };
         let starts: Vec<usize> = (0..input.count).step_by(BATCH).collect();
-        let batches: Vec<Result<Sums>> = if starts.len() <= FEW {
-            starts.into_iter().map(batch).collect()
-        } else if rayon::current_thread_index().is_some() {
-            // The caller has threads: these.
+        // By the caller's threads, where it has some: see `Pool::install`. Never by rayon's own.
+        let batches: Vec<Result<Sums>> = if rayon::current_thread_index().is_some() {
             starts.into_par_iter().map(batch).collect()
         } else {
-            pool(0)?.install(|| starts.into_par_iter().map(batch).collect())
+            starts.into_iter().map(batch).collect()
         };
         let mut decisions = vec![Vec::with_capacity(input.count); tasks.len()];
         let mut own = decisions.clone();

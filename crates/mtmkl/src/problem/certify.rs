@@ -13,7 +13,7 @@
 
 use rayon::prelude::*;
 
-use super::{Choice, Problem};
+use super::Problem;
 use crate::data::Rows;
 use crate::engine::Fitted;
 use crate::error::Result;
@@ -43,7 +43,6 @@ impl Problem {
     /// When a kernel's columns are not there; a checked problem has them.
     pub(super) fn certify(
         &self,
-        choice: &Choice,
         theta: &Grid,
         fitted: &[Fitted],
         witness: &[Vec<f64>],
@@ -66,7 +65,10 @@ impl Problem {
                 .collect();
             let sums = self.sums(group[0], &points)?;
             for ((&task, point), sum) in group.iter().zip(&points).zip(sums) {
-                let dual = choice.machine.dual(&self.tasks[task], point.beta.len());
+                let dual = self
+                    .choice
+                    .machine
+                    .dual(&self.tasks[task], point.beta.len());
                 objective += primal(&dual, point.beta, fitted[task].offset, &sum);
                 constant += part_without_theta(&dual, point.witness);
                 // Less what rounding can do, and so for the sensitivities.
@@ -81,7 +83,7 @@ impl Problem {
         }
         Ok(Some(Certified {
             objective,
-            bound: constant - choice.sharing.maximise(&sensitivities).1,
+            bound: constant - self.choice.sharing.maximise(&sensitivities).1,
         }))
     }
 
@@ -324,9 +326,9 @@ mod tests {
     use crate::kernel::{KernelView, parse_kernels};
     use crate::machine::MachineSpec;
     use crate::model::Model;
-    use crate::problem::{Precision, Prepared, ProblemSpec};
+    use crate::pool::Pool;
+    use crate::problem::{Fitting, Precision, Preparation, Prepared, ProblemSpec};
     use crate::random::Random;
-    use crate::run::{Run, pool};
     use crate::sharing::SharingSpec;
 
     const MACHINES: [MachineSpec; 5] = [
@@ -419,7 +421,7 @@ mod tests {
 
     /// The machines of a model with β for all samples of their tasks.
     fn machines(problem: &Problem, model: &Model) -> Vec<Fitted> {
-        let pairs = model.tasks.iter().zip(&problem.tasks);
+        let pairs = model.tasks.iter().zip(problem.tasks.iter());
         pairs
             .map(|(fitted, task)| {
                 let set = &model.sets[fitted.set];
@@ -441,8 +443,8 @@ mod tests {
 
     fn certified(problem: &Problem, theta: &Grid, fitted: &[Fitted]) -> Certified {
         let witness: Vec<Vec<f64>> = fitted.iter().map(|task| task.beta.clone()).collect();
-        let pool = pool(2).unwrap();
-        let found = pool.install(|| problem.certify(&problem.choice, theta, fitted, &witness));
+        let pool = Pool::new(2).unwrap();
+        let found = pool.install(|| problem.certify(theta, fitted, &witness));
         found.unwrap().unwrap()
     }
 
@@ -460,7 +462,7 @@ mod tests {
     }
 
     /// K(θ) of a task from the Gram matrices, row by row.
-    fn matrix(prepared: &Prepared<'_>, task: &Task, theta: &[f64]) -> Vec<f64> {
+    fn matrix(prepared: &Prepared, task: &Task, theta: &[f64]) -> Vec<f64> {
         let view = TaskGrams {
             grams: &prepared.grams[task.samples],
             view: task.rows.as_deref(),
@@ -533,12 +535,11 @@ mod tests {
         for machine in &MACHINES {
             for (columns, normalize) in [(4, false), (4, true), (12, true), (12, false)] {
                 let problem = problem(machine, columns, normalize);
-                let run = &mut Run {
+                let run = &mut Fitting {
                     tolerance: 0.05,
-                    threads: 2,
-                    ..Run::default()
+                    ..Fitting::default()
                 };
-                let prepared = problem.prepare(run).unwrap();
+                let prepared = problem.prepare(&Preparation::default()).unwrap();
                 let model = prepared.fit(run).unwrap();
                 let mut fitted = machines(&problem, &model);
                 for one in &mut fitted {
@@ -585,10 +586,9 @@ mod tests {
         for machine in &MACHINES {
             for normalize in [false, true] {
                 let problem = problem(machine, 4, normalize);
-                let run = &mut Run {
+                let run = &mut Fitting {
                     tolerance: 1e-10,
-                    threads: 2,
-                    ..Run::default()
+                    ..Fitting::default()
                 };
                 let model = problem.fit(run).unwrap();
                 let outcome = model.outcome();
@@ -606,15 +606,17 @@ mod tests {
     fn rounded_matrices_are_seen_through() {
         // Machines of a fit on rounded matrices, judged by the rows: bounds on both sides of the optimum in double precision.
         for machine in &MACHINES {
-            let mut problem = problem(machine, 12, true);
-            let run = &mut Run {
+            let problem = problem(machine, 12, true);
+            let run = &mut Fitting {
                 tolerance: 1e-9,
-                threads: 2,
-                ..Run::default()
+                ..Fitting::default()
             };
             let exact = problem.fit(run).unwrap().outcome().clone();
-            problem.spec.precision = Precision::Single;
-            let model = problem.fit(run).unwrap();
+            let single = Preparation {
+                precision: Precision::Single,
+                ..Preparation::default()
+            };
+            let model = problem.prepare(&single).unwrap().fit(run).unwrap();
             let found = certified(&problem, model.weights(), &machines(&problem, &model));
             let size = exact.objective.abs();
             assert!(found.objective >= exact.bound - 1e-12 * size, "{machine:?}");
@@ -631,12 +633,12 @@ mod tests {
     #[test]
     fn it_does_not_depend_on_the_number_of_threads() {
         let problem = problem(&MACHINES[0], 4, true);
-        let model = problem.fit(&mut Run::default()).unwrap();
+        let model = problem.fit(&mut Fitting::default()).unwrap();
         let fitted = machines(&problem, &model);
         let witness: Vec<Vec<f64>> = fitted.iter().map(|task| task.beta.clone()).collect();
         let of = |threads| {
-            let certify = || problem.certify(&problem.choice, model.weights(), &fitted, &witness);
-            pool(threads).unwrap().install(certify).unwrap()
+            let certify = || problem.certify(model.weights(), &fitted, &witness);
+            Pool::new(threads).unwrap().install(certify).unwrap()
         };
         assert_eq!(of(1), of(3));
     }
@@ -652,10 +654,10 @@ mod tests {
         let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
         let task = Task::new("one", Targets::Labels(vec![1.0, -1.0]));
         let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
-        let model = problem.fit(&mut Run::default()).unwrap();
+        let model = problem.fit(&mut Fitting::default()).unwrap();
         let fitted = machines(&problem, &model);
         let witness = vec![fitted[0].beta.clone()];
-        let found = problem.certify(&problem.choice, model.weights(), &fitted, &witness);
+        let found = problem.certify(model.weights(), &fitted, &witness);
         assert_eq!(found.unwrap(), None);
     }
 }

@@ -1,18 +1,20 @@
 //! Where a fit starts: from a model of the same tasks, or from fewer samples.
 
-use super::Prepared;
-use crate::engine::{Engine, LocalEngine};
+use super::Problem;
+use crate::engine::Engine;
 use crate::error::Result;
+use crate::machine::{Conjugate, Dual};
 use crate::model::Model;
 use crate::run::Run;
 use crate::sharing::{Parts, Sharing};
 use crate::solver::Solver;
 
-impl Prepared<'_> {
-    /// The dual variables of a model of the same tasks. Those at their bounds go along with the bounds, the others stay.
-    pub(super) fn adopt(&self, engine: &mut LocalEngine, last: &Model) {
-        let machine = last.machine.build();
-        for (number, (task, known)) in self.problem.tasks.iter().zip(&last.tasks).enumerate() {
+/// β of a model of the same tasks, by task and sample. What was at a bound goes along with the bound, the rest stays.
+pub(super) fn known_beta(problem: &Problem, last: &Model) -> Vec<Vec<f64>> {
+    let (old, new) = (last.machine.build(), problem.spec.machine.build());
+    let pairs = problem.tasks.iter().zip(&last.tasks);
+    pairs
+        .map(|(task, known)| {
             let set = &last.sets[known.set];
             let mut beta = vec![0.0; set.samples];
             for (&row, &value) in known.support.iter().zip(&known.beta) {
@@ -21,7 +23,38 @@ impl Prepared<'_> {
             if let Some(rows) = &task.rows {
                 beta = rows.iter().map(|&row| beta[row]).collect();
             }
-            engine.start_at(number, &beta, &machine.dual(task, beta.len()));
+            let count = beta.len();
+            follow_bounds(&old.dual(task, count), &new.dual(task, count), &mut beta);
+            beta
+        })
+        .collect()
+}
+
+/// What is at a bound of the old Ω moves to the same bound of the new one.
+fn follow_bounds(old: &Dual, new: &Dual, beta: &mut [f64]) {
+    let (
+        Conjugate::Box {
+            lower: l, upper: u, ..
+        },
+        Conjugate::Box { lower, upper, .. },
+    ) = (&old.conjugate, &new.conjugate)
+    else {
+        return;
+    };
+    // Of two variables of a sample, one for each sign, the bounds of their sum are the sums of their bounds.
+    let of_sample = |bounds: &[f64], i: usize| -> f64 {
+        let own = new.variables.of_sample(i);
+        own.map(|v| bounds[v]).sum()
+    };
+    for (i, value) in beta
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, value)| **value != 0.0)
+    {
+        if *value <= of_sample(l, i) {
+            *value = of_sample(lower, i);
+        } else if *value >= of_sample(u, i) {
+            *value = of_sample(upper, i);
         }
     }
 }
@@ -77,7 +110,7 @@ const COARSE_TOLERANCE: f64 = 3e-3;
 
 /// Weights and dual variables from a quarter of the samples, and those from a sixteenth, as far as that goes.
 pub(super) fn coarse_start(
-    engine: &mut LocalEngine,
+    engine: &mut dyn Engine,
     solver: &dyn Solver,
     sharing: &Sharing,
     run: &Run<'_>,
@@ -85,18 +118,21 @@ pub(super) fn coarse_start(
     if !engine.is_concave() {
         return Ok(None);
     }
-    let Some(mut coarse) = engine.coarse() else {
-        return Ok(None);
-    };
-    let start = coarse_start(&mut coarse.engine, solver, sharing, run)?;
-    let mut smaller = Run {
-        tolerance: run.tolerance.max(COARSE_TOLERANCE),
-        max_passes: run.max_passes.min(COARSE_PASSES),
-        ..run.part(&run.stop)
-    };
-    let solution = solver.solve(&mut coarse.engine, sharing, start.as_ref(), &mut smaller)?;
-    engine.adopt(&coarse);
-    let mut parts = solution.parts;
-    give_all_some(&mut parts, sharing);
-    Ok(Some(parts))
+    let mut found = None;
+    engine.coarser(&mut |coarse| {
+        let start = coarse_start(coarse, solver, sharing, run)?;
+        let mut smaller = Run {
+            tolerance: run.tolerance.max(COARSE_TOLERANCE),
+            max_passes: run.max_passes.min(COARSE_PASSES),
+            ..run.part()
+        };
+        found = Some(solver.solve(coarse, sharing, start.as_ref(), &mut smaller)?);
+        Ok(())
+    })?;
+    let parts = found.map(|solution| {
+        let mut parts = solution.parts;
+        give_all_some(&mut parts, sharing);
+        parts
+    });
+    Ok(parts)
 }

@@ -5,7 +5,7 @@ use crate::gram::TaskGrams;
 use crate::model::Model;
 use crate::problem::Prepared;
 
-impl Prepared<'_> {
+impl Prepared {
     /// f(x_j) = Σ_i β_i Σ_m θ_m K_m(i, j) + b for rows j of each sample set, by task: `held[s]` are the rows of sample set s, and
     /// every task on it decides about all of them. No kernel is computed.
     ///

@@ -9,8 +9,9 @@ use crate::data::{Samples, Task};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::KernelView;
 use crate::model::Model;
-use crate::problem::{Prepared, Problem, ProblemSpec};
-use crate::run::{Run, Stop};
+use crate::pool::Pool;
+use crate::problem::{Fitting, Prepared, Problem, ProblemSpec};
+use crate::run::Stop;
 
 /// Rows of each sample set: those to learn from, and those kept aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,15 +41,15 @@ pub struct Limits {
 }
 
 impl Limits {
-    fn run(&self, threads: usize) -> Run<'static> {
-        Run {
+    fn fitting<'a>(&self, last: Option<&'a Model>) -> Fitting<'a> {
+        Fitting {
             tolerance: self.tolerance,
             max_passes: self.max_passes,
             time_limit: self.time_limit,
-            threads,
             seed: self.seed,
+            start: last.filter(|_| self.warm),
             stop: self.stop.clone(),
-            ..Run::default()
+            observer: None,
         }
     }
 }
@@ -63,7 +64,7 @@ pub struct Trial<'a> {
     /// The fit.
     pub model: &'a Model,
     /// What it was fitted on: [`Prepared::decisions`] decides about further rows.
-    pub prepared: &'a Prepared<'a>,
+    pub prepared: &'a Prepared,
     /// By task, the decision values of the fold's rows kept aside.
     pub decisions: Vec<Vec<f64>>,
     /// Seconds for the fit.
@@ -191,7 +192,7 @@ impl<'a> Search<'a> {
         Problem::new(spec, self.samples.to_vec(), self.tasks_on(fold))
     }
 
-    /// Fits the cells of a chain, one after the other, each with up to `threads` threads, and tells of each. `base` has the Gram
+    /// Fits the cells of a chain, one after the other, each by the threads of `pool`, and tells of each. `base` has the Gram
     /// matrices of the problem, `last` is the fit of the cell before these, where there is one. A fit that is stopped is not told
     /// of.
     ///
@@ -199,11 +200,11 @@ impl<'a> Search<'a> {
     /// When the chain is not one of this grid and these folds, `base` is of another problem, or as [`Prepared::fit`].
     pub fn follow(
         &self,
-        base: &Prepared<'_>,
+        base: &Prepared,
         chain: &Chain,
         last: Option<Model>,
         limits: &Limits,
-        threads: usize,
+        pool: &Pool,
         mut tell: impl FnMut(Trial<'_>) -> ControlFlow<()> + Send,
     ) -> Result<()> {
         let Some(&first) = chain.cells.first() else {
@@ -234,23 +235,17 @@ impl<'a> Search<'a> {
             ));
         }
         let problem = self.problem(first, fold)?;
-        let run = Run {
-            memory_limit: base.memory_limit(),
-            ..limits.run(threads)
-        };
-        let prepared = problem.prepare_from(base, &self.kernel_sets[first.kernels], &run)?;
-        prepared.install(|| {
+        let prepared = problem.prepare_from(base, &self.kernel_sets[first.kernels], pool)?;
+        // On one of its threads: the fits need not change threads.
+        pool.install(|| {
             let mut last = last;
             for &number in &chain.cells {
                 let Cell {
                     machine, sharing, ..
                 } = &self.grid.cells()[number];
                 let started = Instant::now();
-                let mut run = limits.run(threads);
-                let model = match last.filter(|_| limits.warm) {
-                    Some(last) => prepared.fit_from(&last, machine, sharing, &mut run)?,
-                    None => prepared.fit_with(machine, sharing, &mut run)?,
-                };
+                let cell = prepared.with(machine, sharing)?;
+                let model = cell.fit(&mut limits.fitting(last.as_ref()))?;
                 let seconds = started.elapsed().as_secs_f64();
                 if limits.stop.is_requested() {
                     break;

@@ -3,35 +3,31 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::run::MOST_THREADS;
+use crate::pool::Pool;
 
-/// Calls `work(i, inner)` for i in 0..count on up to `threads` threads (0: one per core), in the order of i as far as threads are
-/// free; `inner` is how many threads each call may use itself: all of them where there are fewer calls than threads. After the
-/// first error no call is begun.
+/// Calls `work(i, pool)` for i in 0..count by one worker for each pool (see [`Pool::for_jobs`]), in the order of i as far as workers are
+/// free. After the first error no call is begun; without pools none is.
 ///
 /// # Errors
 /// The error of the smallest i among the calls that were begun.
 pub fn in_parallel<E: Send>(
     count: usize,
-    threads: usize,
-    work: impl Fn(usize, usize) -> Result<(), E> + Sync,
+    pools: &[Pool],
+    work: impl Fn(usize, &Pool) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        given => given.min(MOST_THREADS),
+    let [own, others @ ..] = pools else {
+        return Ok(());
     };
-    let workers = threads.min(count).max(1);
-    let inner = (threads / workers).max(1);
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let first: Mutex<Option<(usize, E)>> = Mutex::new(None);
-    let worker = || {
+    let worker = |pool: &Pool| {
         while !failed.load(Ordering::Relaxed) {
             let i = next.fetch_add(1, Ordering::Relaxed);
             if i >= count {
                 return;
             }
-            if let Err(error) = work(i, inner) {
+            if let Err(error) = work(i, pool) {
                 failed.store(true, Ordering::Relaxed);
                 let mut first = first
                     .lock()
@@ -43,16 +39,16 @@ pub fn in_parallel<E: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..workers {
+        for pool in others {
             // Where the system gives no more threads, those there are do it all.
             if std::thread::Builder::new()
-                .spawn_scoped(scope, worker)
+                .spawn_scoped(scope, || worker(pool))
                 .is_err()
             {
                 break;
             }
         }
-        worker();
+        worker(own);
     });
     let first = first
         .into_inner()

@@ -60,7 +60,7 @@ impl Certificate {
             witness: Vec::new(),
             trace: Vec::new(),
             started: Instant::now(),
-            stop: run.deadline(),
+            stop: run.stop.clone(),
             tolerance: run.tolerance,
             max_passes: run.max_passes,
         }

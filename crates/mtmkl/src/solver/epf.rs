@@ -144,7 +144,12 @@ impl Epf {
             };
             return Ok((evaluation, vec![maximum]));
         }
-        let per_task = engine.maxima(theta, request, self.starts, seed)?;
+        let Some(search) = engine.local_maxima() else {
+            return Err(Error::Engine(
+                "a kernel is indefinite, and it cannot look for local maxima".to_string(),
+            ));
+        };
+        let per_task = search.maxima(theta, request, self.starts, seed)?;
         let mut best = evaluation;
         for (task, found) in per_task.iter().enumerate() {
             best.values[task] = found[0].value;

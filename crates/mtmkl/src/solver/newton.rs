@@ -61,9 +61,7 @@ impl Solver for Newton {
         record(&blocks, &first, sharing, 0.0, &mut certificate, run)?;
         let shape = sharing.shape();
         let is_large = shape.tasks > 1 && shape.tasks * shape.kernels * shape.kernels >= LARGE;
-        let pool = is_large
-            .then(|| crate::run::pool(run.threads))
-            .transpose()?;
+        let pool = run.pool.clone().filter(|_| is_large);
         let (mut least, mut idle) = (f64::INFINITY, 0);
         let status = loop {
             if let Some(status) = certificate.finished() {

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::DataProblem;
 use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Parameter, Search, Trial, in_parallel};
-use mtmkl::{Problem, Task};
+use mtmkl::{Pool, Problem, Task};
 use serde::{Deserialize, Serialize};
 
 use self::folds::{fold_of, splits};
@@ -21,7 +21,7 @@ use self::results::Results;
 use self::starts::Starts;
 use self::wanted::Wanted;
 use super::Outcome;
-use super::fit::{Fit, check_columns, interruptible, note_storage, run_of};
+use super::fit::{Fit, check_columns, fitting_of, interruptible, note_storage, preparation_of};
 use crate::args::{FitArgs, TuneArgs};
 use crate::dataset::Dataset;
 use crate::frame::{Goal, Raw};
@@ -277,9 +277,10 @@ impl Tune {
             }
         })?;
         let mut silent = Progress::new(false, true, args.fit.tol);
-        let run = run_of(&args.fit, stop, &mut silent)?;
+        let fitting = fitting_of(&args.fit, stop, &mut silent)?;
         // Said now: a journal without results would be in the way of the next try.
-        run.check().map_err(located)?;
+        fitting.check().map_err(located)?;
+        let preparation = preparation_of(&args.fit)?;
         let (journal, lines) = Journal::open(
             path,
             "mtmkl tune",
@@ -295,19 +296,18 @@ impl Tune {
         let known = done.len();
         let total = self.grid.cells().len() * self.folds.len();
         let limits = Limits {
-            tolerance: run.tolerance,
-            max_passes: run.max_passes,
-            time_limit: run.time_limit,
-            seed: run.seed,
+            tolerance: fitting.tolerance,
+            max_passes: fitting.max_passes,
+            time_limit: fitting.time_limit,
+            seed: fitting.seed,
             warm: true,
             stop: stop.clone(),
         };
         let starts = Starts::beside(path);
         let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
         if known < total {
-            let prepared = problem.prepare(&run).map_err(located)?;
+            let prepared = problem.prepare(&preparation).map_err(located)?;
             note_storage(&prepared);
-            drop(run);
             let done = Mutex::new(&mut done);
             let kept = |cell: usize, fold: usize| {
                 let done = done
@@ -316,47 +316,44 @@ impl Tune {
                 done.contains_key(&(cell, fold))
             };
             let chains = self.grid.chains(self.folds.len());
-            in_parallel(
-                chains.len(),
-                args.fit.threads,
-                |number, threads| -> Result<()> {
-                    if stop.is_requested() {
-                        return Ok(());
+            let pools = Pool::for_jobs(chains.len(), args.fit.threads).map_err(located)?;
+            in_parallel(chains.len(), &pools, |number, pool| -> Result<()> {
+                if stop.is_requested() {
+                    return Ok(());
+                }
+                let (chain, last) =
+                    starts.rest(&chains[number], |cell| kept(cell, chains[number].fold));
+                let mut failure = None;
+                let mut before = None;
+                let tell = |trial: Trial<'_>| match starts
+                    .keep(trial.fold, trial.cell, trial.model)
+                    .and_then(|()| self.keep(&trial, dataset, &journal))
+                {
+                    Ok(finished) => {
+                        if let Some(cell) = before.replace(finished.cell) {
+                            starts.forget(finished.fold, cell);
+                        }
+                        fits.advance(&format!(
+                            "{} {:.4}",
+                            self.metric.name(),
+                            finished.score.unwrap_or(f64::NAN)
+                        ));
+                        let mut done = done
+                            .lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner);
+                        done.insert((finished.cell, finished.fold), finished);
+                        ControlFlow::Continue(())
                     }
-                    let (chain, last) =
-                        starts.rest(&chains[number], |cell| kept(cell, chains[number].fold));
-                    let mut failure = None;
-                    let mut before = None;
-                    let tell = |trial: Trial<'_>| match starts
-                        .keep(trial.fold, trial.cell, trial.model)
-                        .and_then(|()| self.keep(&trial, dataset, &journal))
-                    {
-                        Ok(finished) => {
-                            if let Some(cell) = before.replace(finished.cell) {
-                                starts.forget(finished.fold, cell);
-                            }
-                            fits.advance(&format!(
-                                "{} {:.4}",
-                                self.metric.name(),
-                                finished.score.unwrap_or(f64::NAN)
-                            ));
-                            let mut done = done
-                                .lock()
-                                .unwrap_or_else(std::sync::PoisonError::into_inner);
-                            done.insert((finished.cell, finished.fold), finished);
-                            ControlFlow::Continue(())
-                        }
-                        Err(error) => {
-                            failure = Some(error);
-                            ControlFlow::Break(())
-                        }
-                    };
-                    search
-                        .follow(&prepared, &chain, last, &limits, threads, tell)
-                        .map_err(located)?;
-                    failure.map_or(Ok(()), Err)
-                },
-            )?;
+                    Err(error) => {
+                        failure = Some(error);
+                        ControlFlow::Break(())
+                    }
+                };
+                search
+                    .follow(&prepared, &chain, last, &limits, pool, tell)
+                    .map_err(located)?;
+                failure.map_or(Ok(()), Err)
+            })?;
         }
         fits.finish();
         if done.len() < total {

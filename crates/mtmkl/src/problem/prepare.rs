@@ -1,0 +1,429 @@
+//! A problem with its Gram matrices: computed, or taken from another problem's.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::certify::Certified;
+use super::fit::Solved;
+use super::{Fitting, Precision, Preparation, Problem};
+use crate::data::Samples;
+use crate::engine::{self, Engine, LocalEngine, TaskData};
+use crate::error::{Error, Result};
+use crate::gram::{self, Grams, Storage};
+use crate::machine::MachineSpec;
+use crate::model::Model;
+use crate::pool::Pool;
+use crate::run::Status;
+use crate::sharing::SharingSpec;
+use crate::solver::{Solution, relative_gap};
+
+/// Numbers that are kept per kernel and sample of a task at most: K_mβ, and the curvature's factor at two θ, as it is made and as the
+/// outer solver scales it.
+const BESIDE: u64 = 5;
+
+/// The sum; what cannot be counted is more than any limit.
+fn total(bytes: impl IntoIterator<Item = u64>) -> u64 {
+    bytes.into_iter().fold(0, u64::saturating_add)
+}
+
+/// A problem with its Gram matrices: fit it as often as you like. A clone shares them.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    problem: Problem,
+    /// What the tasks learn from.
+    pub(super) grams: Arc<[Grams]>,
+    /// The Gram matrices of all samples and kernels that they were taken from, and which of those kernels are this problem's.
+    whole: Arc<[Grams]>,
+    kernels: Vec<usize>,
+    /// The sample sets whose tasks' rows were copied together: there the tasks see all of `grams`.
+    gathered: Vec<bool>,
+    concave: bool,
+    storage: Storage,
+    /// What it was prepared under: fits of parts of it hold it too.
+    memory_limit: u64,
+    precision: Precision,
+    pool: Pool,
+    seconds: f64,
+}
+
+impl Prepared {
+    /// Whether the Gram matrices are kept or made on demand.
+    pub fn storage(&self) -> Storage {
+        self.storage
+    }
+
+    /// Seconds that the Gram matrices took.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The Gram matrices of all samples of a set, and where in them this problem's kernels are.
+    pub(crate) fn whole(&self, set: usize) -> (&Grams, &[usize]) {
+        (&self.whole[set], &self.kernels)
+    }
+
+    /// How many samples each set has.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = usize> {
+        self.whole.iter().map(Grams::samples)
+    }
+
+    /// The problem.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The threads that compute.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The same samples, tasks and kernels with another machine and sharing: the Gram matrices are used again.
+    ///
+    /// # Errors
+    /// When they do not go with the tasks, or with each other.
+    pub fn with(&self, machine: &MachineSpec, sharing: &SharingSpec) -> Result<Self> {
+        Ok(Self {
+            problem: self.problem.with(machine, sharing)?,
+            ..self.clone()
+        })
+    }
+
+    /// The engine on these Gram matrices.
+    pub fn engine(&self) -> impl Engine + use<> {
+        let problem = &self.problem;
+        let machine = problem.choice.machine.as_ref();
+        let mut views: Vec<Arc<[usize]>> = Vec::new();
+        let tasks = problem
+            .tasks
+            .iter()
+            .map(|task| {
+                // Equal views become one, so that comparing them later is a pointer's work.
+                let view = task
+                    .rows
+                    .as_ref()
+                    .filter(|_| !self.gathered[task.samples])
+                    .map(|rows| {
+                        let known = views.iter().find(|known| known[..] == rows[..]).cloned();
+                        known.unwrap_or_else(|| {
+                            let view: Arc<[usize]> = rows.as_slice().into();
+                            views.push(Arc::clone(&view));
+                            view
+                        })
+                    });
+                let count = task.count(problem.sets[task.samples].count());
+                TaskData {
+                    samples: task.samples,
+                    view,
+                    dual: machine.dual(task, count),
+                }
+            })
+            .collect();
+        LocalEngine::new(
+            Arc::clone(&self.grams),
+            tasks,
+            self.concave,
+            problem.spec.shrinking,
+            self.pool.clone(),
+        )
+    }
+
+    /// min over θ in Ψ of J(θ), with the machines at the answer.
+    ///
+    /// # Errors
+    /// When an inner problem breaks down numerically, or the model to start from is of another machine or other data.
+    pub fn fit(&self, fitting: &mut Fitting<'_>) -> Result<Model> {
+        let problem = &self.problem;
+        let pool = Some(self.pool.clone());
+        let mut solved = problem.solve(&mut self.engine(), fitting, pool)?;
+        if self.precision == Precision::Single {
+            match self.certify_in_double(&solved)? {
+                Some(solution) => solved.solution = solution,
+                None => solved.is_rounded = true,
+            }
+        }
+        Ok(solved.into_model(problem, fitting.tolerance, self.seconds))
+    }
+
+    /// What the answer is worth for the kernels in double precision, where they can be made from rows. Rounding may have moved the optimum by more
+    /// than the tolerance; then the fit got as far as single precision goes. An optimum of zero within rounding says nothing in either precision.
+    fn certify_in_double(&self, solved: &Solved) -> Result<Option<Solution>> {
+        let solution = &solved.solution;
+        let certified = match solution.status {
+            Status::ConvergedUncertified => None,
+            _ if solution.gap == 0.0 || !self.concave => None,
+            _ => self.pool.install(|| {
+                let (fitted, witness) = (&solved.fitted, &solved.witness);
+                self.problem.certify(&solution.theta, fitted, witness)
+            })?,
+        };
+        let Some(Certified { objective, bound }) = certified else {
+            return Ok(None);
+        };
+        let gap = relative_gap(objective, bound);
+        let status = match solution.status {
+            Status::Converged if gap > solution.tolerance => Status::Stalled,
+            status => status,
+        };
+        Ok(Some(Solution {
+            status,
+            objective,
+            bound,
+            gap,
+            ..solution.clone()
+        }))
+    }
+}
+
+impl Problem {
+    /// Bytes that Gram matrices would take at most, with that many threads at work: the matrices or what they are made from, copies of
+    /// parts of them that `newton` starts from, and one combined matrix per thread. With [`Storage::OnDemand`] also what is kept per
+    /// kernel and sample, no longer little beside them.
+    pub fn memory_needed(&self, storage: Storage, precision: Precision, threads: usize) -> u64 {
+        let single = precision == Precision::Single;
+        let sizes: Vec<gram::Size> = self
+            .sets
+            .iter()
+            .filter_map(|set| {
+                let spec = &self.spec;
+                gram::Size::new(set, &spec.kernels, spec.normalize, single, storage).ok()
+            })
+            .collect();
+        let counts = || self.sets.iter().map(Samples::count);
+        let kernels = self.spec.kernels.len();
+        let kept = total(sizes.iter().map(gram::Size::kept));
+        let passing = sizes.iter().map(gram::Size::passing).max().unwrap_or(0);
+        let copied = total(
+            sizes
+                .iter()
+                .zip(counts())
+                .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n))),
+        );
+        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = combined.saturating_mul(threads as u64);
+        let beside = self.memory_beside(storage);
+        total([kept, passing.max(copied), combined, beside])
+    }
+
+    /// Computes the Gram matrices, or where these would need more memory than is allowed, what they are made from on demand.
+    ///
+    /// # Errors
+    /// When that needs more memory too, or a kernel cannot be used on these samples.
+    pub fn prepare(&self, preparation: &Preparation) -> Result<Prepared> {
+        let started = Instant::now();
+        let pool = preparation.pool()?;
+        let (precision, limit) = (preparation.precision, preparation.memory_limit);
+        let needed = |storage| self.memory_needed(storage, precision, pool.threads());
+        let may_be = match preparation.storage {
+            Some(storage) => vec![storage],
+            None => vec![Storage::Kept, Storage::OnDemand],
+        };
+        let Some(&storage) = may_be.iter().find(|&&storage| needed(storage) <= limit) else {
+            let needed = may_be.into_iter().map(needed).min().unwrap_or_default();
+            return Err(Error::Memory { needed, limit });
+        };
+        let single = precision == Precision::Single;
+        let built: Vec<(Grams, bool)> = pool.install(|| {
+            self.sets
+                .iter()
+                .enumerate()
+                .map(|(index, set)| {
+                    let (grams, semidefinite) = gram::build(
+                        set,
+                        index,
+                        &self.spec.kernels,
+                        self.spec.normalize,
+                        preparation.definiteness,
+                        storage,
+                        single,
+                    )?;
+                    // What the caller gave is not rounded yet.
+                    let grams = if single { grams.into_single() } else { grams };
+                    Ok((grams, semidefinite))
+                })
+                .collect::<Result<_>>()
+        })?;
+        let concave = built.iter().all(|(_, semidefinite)| *semidefinite);
+        let grams: Arc<[Grams]> = built.into_iter().map(|(grams, _)| grams).collect();
+        Ok(Prepared {
+            problem: self.clone(),
+            whole: Arc::clone(&grams),
+            grams,
+            kernels: (0..self.spec.kernels.len()).collect(),
+            gathered: vec![false; self.sets.len()],
+            concave,
+            storage,
+            memory_limit: limit,
+            precision,
+            pool,
+            seconds: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// This problem on the Gram matrices of another one with the same sample sets: other tasks or rows of them, and of its kernels
+    /// those at the positions `kernels`, in this order. No kernel is computed. Where all tasks of a sample set use the same rows,
+    /// their part of the matrices is copied, so that it lies together.
+    ///
+    /// Where such a copy would need more memory than the other problem was allowed, rows are read where they lie. Fits are done by the
+    /// threads of `pool`.
+    ///
+    /// # Errors
+    /// When the sample sets are not the same, a kernel is another one than that at its position, only one of the problems has normalised
+    /// kernels, or less memory is allowed than is needed without a copy.
+    pub fn prepare_from(
+        &self,
+        other: &Prepared,
+        kernels: &[usize],
+        pool: &Pool,
+    ) -> Result<Prepared> {
+        self.check_prepared(other, kernels)?;
+        // From all samples, whatever part of them the other problem uses.
+        let kernels: Vec<usize> = kernels
+            .iter()
+            .map(|&kernel| other.kernels[kernel])
+            .collect();
+        let limit = other.memory_limit;
+        let views: Vec<Option<&[usize]>> = (0..self.sets.len())
+            .map(|set| {
+                let mut own = self.tasks.iter().filter(|task| task.samples == set);
+                let rows = own.next()?.rows.as_deref()?;
+                own.all(|task| task.rows.as_deref() == Some(rows))
+                    .then_some(rows)
+            })
+            .collect();
+        let threads = pool.threads();
+        let needed =
+            |views: &[Option<&[usize]>]| self.memory_needed_from(other, &kernels, views, threads);
+        let views = if needed(&views) <= limit {
+            views
+        } else {
+            vec![None; self.sets.len()]
+        };
+        if needed(&views) > limit {
+            let needed = needed(&views);
+            return Err(Error::Memory { needed, limit });
+        }
+        let all = other
+            .whole
+            .iter()
+            .all(|grams| kernels.iter().copied().eq(0..grams.kernels()));
+        let grams = if all && views.iter().all(Option::is_none) {
+            Arc::clone(&other.whole)
+        } else {
+            pool.install(|| {
+                let parts = other.whole.iter().zip(&views);
+                parts
+                    .map(|(grams, view)| grams.part(&kernels, *view))
+                    .collect()
+            })
+        };
+        Ok(Prepared {
+            problem: self.clone(),
+            grams,
+            whole: Arc::clone(&other.whole),
+            kernels,
+            gathered: views.iter().map(Option::is_some).collect(),
+            concave: other.concave,
+            storage: other.storage,
+            memory_limit: limit,
+            precision: other.precision,
+            pool: pool.clone(),
+            seconds: 0.0,
+        })
+    }
+
+    /// Whether the Gram matrices of another problem, of its kernels those at these positions, are this problem's.
+    fn check_prepared(&self, other: &Prepared, kernels: &[usize]) -> Result<()> {
+        let (own, known) = (&self.spec, &other.problem.spec);
+        let refused =
+            |value: String, expected: String| Err(Error::param("prepared", value, expected));
+        let sets = self.sets.iter().zip(other.problem.sets.iter());
+        if self.sets.len() != other.problem.sets.len() || !sets.clone().all(|(a, b)| a.is(b)) {
+            return refused(
+                "on other samples".to_string(),
+                "a problem on the same sample sets".to_string(),
+            );
+        }
+        if own.normalize != known.normalize {
+            let form = |normalize| {
+                if normalize {
+                    "with normalised kernels"
+                } else {
+                    "with kernels that are not normalised"
+                }
+            };
+            return refused(
+                form(known.normalize).to_string(),
+                format!("one {}, as in this problem", form(own.normalize)),
+            );
+        }
+        if kernels.len() != own.kernels.len() || kernels.iter().any(|&m| m >= known.kernels.len()) {
+            return Err(Error::param(
+                "kernels",
+                format!("{kernels:?}"),
+                format!(
+                    "{} positions below {}",
+                    own.kernels.len(),
+                    known.kernels.len()
+                ),
+            ));
+        }
+        for (view, &position) in own.kernels.iter().zip(kernels) {
+            let there = &known.kernels[position];
+            for set in self.sets.iter() {
+                if !view.is_same_on(there, set.columns())? {
+                    return Err(Error::param(
+                        "kernels",
+                        format!("{position}, the position of `{}`", there.name),
+                        format!(
+                            "the position of `{}`, with the same parameters and columns",
+                            view.name
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Problem::memory_needed`], on the Gram matrices of another problem, of its kernels those at these positions; with parts of them
+    /// copied on these rows of the sample sets.
+    fn memory_needed_from(
+        &self,
+        other: &Prepared,
+        kernels: &[usize],
+        views: &[Option<&[usize]>],
+        threads: usize,
+    ) -> u64 {
+        let sets = other.whole.iter().zip(views);
+        let counts = || {
+            let sets = other.whole.iter().zip(views);
+            sets.map(|(grams, view)| view.map_or(grams.samples(), <[usize]>::len))
+        };
+        let copied = total(sets.zip(counts()).flat_map(|((grams, view), count)| {
+            let coarser = engine::coarser(count, kernels.len());
+            let copies = view.map(|_| count).into_iter().chain(coarser);
+            copies.map(|count| grams.bytes_of_part(kernels, count))
+        }));
+        let kept = total(other.whole.iter().map(Grams::bytes));
+        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = combined.saturating_mul(threads as u64);
+        let beside = self.memory_beside(other.storage);
+        total([kept, copied, combined, beside])
+    }
+
+    /// Bytes of what is kept per kernel and sample, no longer little beside the matrices where these are made on demand.
+    fn memory_beside(&self, storage: Storage) -> u64 {
+        match storage {
+            Storage::Kept => 0,
+            Storage::OnDemand => {
+                let rows = self.tasks.iter().map(|task| {
+                    let count = task.count(self.sets[task.samples].count());
+                    (count as u64).saturating_mul(BESIDE)
+                });
+                let samples = self.sets.iter().map(|set| set.count() as u64);
+                let numbers = total(rows.chain(samples));
+                numbers.saturating_mul(8 * self.spec.kernels.len() as u64)
+            }
+        }
+    }
+}
