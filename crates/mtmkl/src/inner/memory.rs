@@ -19,8 +19,8 @@ pub(crate) struct Bytes {
 pub(crate) fn bytes(dual: &Dual, kernels: usize, most_free: usize, interior_points: bool) -> Bytes {
     let n = dual.variables.samples();
     let block = bytes_of::<f64>(n * kernels);
-    // The M × M matrix where there are fewer kernels than samples.
-    let compressed = bytes_of::<f64>(kernels * kernels.min(n));
+    // The M × M matrix and its factor, where there are fewer kernels than samples.
+    let compressed = bytes_of::<f64>(2 * kernels * kernels.min(n));
     match dual.conjugate {
         Conjugate::Box { .. } => {
             let free = n.min(most_free);

@@ -77,7 +77,7 @@ impl Ridge<'_> {
         let _memory = point.ledger.take(bytes_of::<f64>(n * kernels));
         let mut block = point.images.derivatives(self.dual, grams, 0..n);
         factor.solve_lower(&mut block, kernels);
-        Curvature::of(block, kernels, self.dual.scale)
+        Curvature::of(block, kernels, self.dual.scale, &point.ledger)
     }
 }
 

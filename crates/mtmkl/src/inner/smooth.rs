@@ -330,7 +330,12 @@ impl Smooth<'_> {
         let places = samples.iter().copied();
         let mut block = point.images.derivatives(self.dual, here.grams, places);
         system.project(&mut block, kernels, self.sum.is_some());
-        Ok(Curvature::of(block, kernels, self.dual.scale))
+        Ok(Curvature::of(
+            block,
+            kernels,
+            self.dual.scale,
+            &point.ledger,
+        ))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Krr, Machine, OneClass, Svc, Svdd, Svr};
+use super::{Krr, Machine, OneClass, Svc, Svdd, Svr, krr, one_class, svc, svdd, svr};
 
 fn one() -> f64 {
     1.0
@@ -132,60 +132,10 @@ pub struct MachineInfo {
 /// Every machine that has a name. One entry each: registering is all that the conformance suite needs to test it.
 pub fn registered_machines() -> Vec<MachineInfo> {
     vec![
-        MachineInfo {
-            name: "svc",
-            help: "support vector classification",
-            parameters: &["C", "positive_weight", "negative_weight"],
-            targets: TargetKind::Labels,
-            examples: || {
-                vec![
-                    MachineSpec::svc(1.0),
-                    MachineSpec::Svc {
-                        c: 20.0,
-                        positive_weight: 2.0,
-                        negative_weight: 0.5,
-                    },
-                ]
-            },
-        },
-        MachineInfo {
-            name: "svr",
-            help: "ε-insensitive support vector regression",
-            parameters: &["C", "epsilon"],
-            targets: TargetKind::Values,
-            examples: || {
-                vec![
-                    MachineSpec::Svr {
-                        c: 2.0,
-                        epsilon: 0.1,
-                    },
-                    MachineSpec::Svr {
-                        c: 1.0,
-                        epsilon: 0.0,
-                    },
-                ]
-            },
-        },
-        MachineInfo {
-            name: "krr",
-            help: "kernel ridge regression",
-            parameters: &["lambda"],
-            targets: TargetKind::Values,
-            examples: || vec![MachineSpec::Krr { lambda: 0.5 }],
-        },
-        MachineInfo {
-            name: "svdd",
-            help: "support vector data description (the smallest sphere)",
-            parameters: &["C"],
-            targets: TargetKind::Unlabelled,
-            examples: || vec![MachineSpec::Svdd { c: 0.2 }],
-        },
-        MachineInfo {
-            name: "ocsvm",
-            help: "one-class support vector machine",
-            parameters: &["nu"],
-            targets: TargetKind::Unlabelled,
-            examples: || vec![MachineSpec::OneClass { nu: 0.3 }],
-        },
+        svc::ENTRY,
+        svr::ENTRY,
+        krr::ENTRY,
+        svdd::ENTRY,
+        one_class::ENTRY,
     ]
 }

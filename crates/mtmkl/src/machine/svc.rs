@@ -1,7 +1,8 @@
 //! Support vector classification.
 
 use super::{
-    Conjugate, Dual, Machine, Variables, check_labels, check_positive, numbers, sign, weight,
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_labels,
+    check_positive, numbers, sign, weight,
 };
 use crate::data::Task;
 use crate::error::Result;
@@ -19,6 +20,24 @@ pub struct Svc {
     /// Factor of C for the class −1, > 0.
     pub negative_weight: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "svc",
+    help: "support vector classification",
+    parameters: &["C", "positive_weight", "negative_weight"],
+    targets: TargetKind::Labels,
+    examples: || {
+        vec![
+            MachineSpec::svc(1.0),
+            MachineSpec::Svc {
+                c: 20.0,
+                positive_weight: 2.0,
+                negative_weight: 0.5,
+            },
+        ]
+    },
+};
 
 impl Machine for Svc {
     fn name(&self) -> &'static str {

@@ -1,8 +1,8 @@
 //! Support vector data description.
 
 use super::{
-    Conjugate, Dual, Machine, Variables, check_positive, check_unlabelled, sign, total_weight,
-    weight,
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
+    check_unlabelled, sign, total_weight, weight,
 };
 use crate::data::Task;
 use crate::error::{DataProblem, Error, Place, Result};
@@ -18,6 +18,15 @@ pub struct Svdd {
     /// C ≥ 1/n, or 1/Σw where the samples have weights.
     pub c: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "svdd",
+    help: "support vector data description (the smallest sphere)",
+    parameters: &["C"],
+    targets: TargetKind::Unlabelled,
+    examples: || vec![MachineSpec::Svdd { c: 0.2 }],
+};
 
 impl Machine for Svdd {
     fn name(&self) -> &'static str {

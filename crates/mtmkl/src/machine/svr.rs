@@ -1,6 +1,9 @@
 //! ε-insensitive support vector regression.
 
-use super::{Conjugate, Dual, Machine, Variables, check_positive, check_values, numbers, weight};
+use super::{
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
+    check_values, numbers, weight,
+};
 use crate::data::Task;
 use crate::error::{Error, Result};
 
@@ -15,6 +18,26 @@ pub struct Svr {
     /// ε ≥ 0, the width of the tube.
     pub epsilon: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "svr",
+    help: "ε-insensitive support vector regression",
+    parameters: &["C", "epsilon"],
+    targets: TargetKind::Values,
+    examples: || {
+        vec![
+            MachineSpec::Svr {
+                c: 2.0,
+                epsilon: 0.1,
+            },
+            MachineSpec::Svr {
+                c: 1.0,
+                epsilon: 0.0,
+            },
+        ]
+    },
+};
 
 impl Machine for Svr {
     fn name(&self) -> &'static str {

@@ -101,7 +101,7 @@ impl BoxQp<'_> {
         let _memory = point.ledger.take(bytes_of::<f64>(set.len() * kernels));
         let mut block = point.images.derivatives(self.dual, grams, set.samples());
         set.project(&mut block, kernels);
-        Curvature::of(block, kernels, self.dual.scale)
+        Curvature::of(block, kernels, self.dual.scale, &point.ledger)
     }
 }
 
