@@ -9,7 +9,7 @@ use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Sol
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape, dot};
-use crate::inner::{Effort, Fitted, Here, Solved, State, TaskEvaluation};
+use crate::inner::{Allowance, Effort, Fitted, Here, Solved, State, TaskEvaluation};
 use crate::ledger::Ledger;
 use crate::linalg::axpy;
 use crate::machine::{Conjugate, Dual};
@@ -236,8 +236,7 @@ impl LocalEngine {
             curvature: request.curvature,
             shrinking: self.shrinking,
             concave: self.concave,
-            most_free: usize::MAX,
-            interior_points: true,
+            allowance: Allowance::default(),
             stop: &request.stop,
         }
     }

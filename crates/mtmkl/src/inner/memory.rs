@@ -1,6 +1,6 @@
 //! How much memory one task takes, for its kind of dual.
 
-use super::{bordered, box_qp, ridge};
+use super::{Allowance, bordered, box_qp, ridge};
 use crate::ledger::bytes_of;
 use crate::machine::{Conjugate, Dual};
 
@@ -14,20 +14,19 @@ pub(crate) struct Bytes {
 }
 
 /// What a task with this dual and so many kernels takes at most: U_m = K_mβ, the factorisation of its solver, the block that curvature is made
-/// of, and sums with twice the digits. No more than `most_free` variables are factored together, and interior points only where
-/// `interior_points` says so: see [`super::Effort`].
-pub(crate) fn bytes(dual: &Dual, kernels: usize, most_free: usize, interior_points: bool) -> Bytes {
+/// of, and sums with twice the digits.
+pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes {
     let n = dual.variables.samples();
     let block = bytes_of::<f64>(n * kernels);
     // The M × M matrix and its factor, where there are fewer kernels than samples.
     let compressed = bytes_of::<f64>(2 * kernels * kernels.min(n));
     match dual.conjugate {
         Conjugate::Box { .. } => {
-            let free = n.min(most_free);
+            let free = n.min(allowance.most_free);
             let curvature = bytes_of::<f64>(free * kernels) + compressed;
             // High and low parts of K_mβ.
             let exact = 2 * block;
-            let interior = if interior_points && n <= box_qp::MOST_SAMPLES {
+            let interior = if allowance.interior_points && n <= box_qp::MOST_SAMPLES {
                 box_qp::bytes_of_interior_points(n)
             } else {
                 0

@@ -70,12 +70,29 @@ pub(crate) struct Effort<'a> {
     pub(crate) shrinking: bool,
     /// Whether ḡ is concave in β.
     pub(crate) concave: bool,
-    /// Free variables whose K_FF may be factored at a time: what there is memory for.
-    pub(crate) most_free: usize,
-    /// Whether interior points may be used: whether their memory was planned.
-    pub(crate) interior_points: bool,
+    /// What there is memory for.
+    pub(crate) allowance: Allowance,
     /// Give up early, at a feasible point.
     pub(crate) stop: &'a Stop,
+}
+
+/// What there is memory for. The same for all evaluations of a task, so that results do not depend on what happens at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    /// Free variables whose K_FF may be factored at a time.
+    pub(crate) most_free: usize,
+    /// Whether interior points may be used.
+    pub(crate) interior_points: bool,
+}
+
+impl Default for Allowance {
+    /// Everything.
+    fn default() -> Self {
+        Self {
+            most_free: usize::MAX,
+            interior_points: true,
+        }
+    }
 }
 
 /// What solving for β yields, before U is known.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Effort, Here, State, TaskEvaluation, bytes};
+use super::{Allowance, Effort, Here, State, TaskEvaluation, bytes};
 use crate::gram::{CombinedRows, Grams, TaskGrams};
 use crate::grid::dot;
 use crate::ledger::Ledger;
@@ -134,8 +134,7 @@ fn effort(accuracy: f64, stop: &Stop) -> Effort<'_> {
         curvature: true,
         shrinking: true,
         concave: true,
-        most_free: usize::MAX,
-        interior_points: true,
+        allowance: Allowance::default(),
         stop,
     }
 }
@@ -258,7 +257,7 @@ fn warm_starts_end_where_cold_ones_do() {
             }
         }
         // Small buffers are counted too.
-        let planned = bytes(&dual, 3, usize::MAX, true);
+        let planned = bytes(&dual, 3, Allowance::default());
         assert!(ledger.taken() <= planned.stays, "{name}");
         assert!(ledger.peak() <= planned.stays + planned.passes, "{name}");
         drop(state);

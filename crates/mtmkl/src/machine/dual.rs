@@ -121,9 +121,10 @@ impl Dual {
                 "variables and q for each sample of the task",
             );
         }
-        if !(self.scale.is_finite() && self.scale > 0.0 && self.diagonal.is_finite())
-            || !self.linear.iter().all(|q| q.is_finite())
-        {
+        let is_finite = self.scale.is_finite()
+            && self.diagonal.is_finite()
+            && self.linear.iter().all(|q| q.is_finite());
+        if !is_finite || self.scale <= 0.0 {
             return wrong("a dual that is not finite", "a finite κ > 0, c and q");
         }
         let is_reachable = |sum: f64, least: f64, most: f64| {

@@ -25,7 +25,7 @@ impl KeptFactor {
         effort: &Effort<'_>,
         ledger: &Ledger,
     ) -> Option<Self> {
-        if free.len() > effort.most_free {
+        if free.len() > effort.allowance.most_free {
             return None;
         }
         Some(Self {

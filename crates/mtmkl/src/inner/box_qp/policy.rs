@@ -48,8 +48,6 @@ struct Search<'a> {
     ledger: Ledger,
     /// Of slopes.
     size: f64,
-    /// Without a concave ḡ there is no direct step: it may lead to a saddle.
-    has_direct_steps: bool,
     /// Small steps that are taken before interior points have their turn.
     patience: usize,
 
@@ -73,9 +71,23 @@ struct Search<'a> {
     /// The least gap so far, and the rounds since it fell.
     least: f64,
     idle: usize,
-    may_use_interior_points: bool,
-    /// Interior points were of use.
-    is_hard: bool,
+    interior_points: InteriorPoints,
+}
+
+/// Whether interior points can be used, or were.
+#[derive(PartialEq, Eq)]
+enum InteriorPoints {
+    Ready,
+    /// Tried in vain, or there is no memory for them.
+    Over,
+    /// The problem is a hard one.
+    Helped,
+}
+
+/// Without a concave ḡ there is no direct step: it may lead to a saddle. And without a use for its factorisation afterwards it is not worth
+/// while.
+fn has_direct_steps(effort: &Effort<'_>) -> bool {
+    effort.concave && effort.curvature
 }
 
 /// What to do after a direct step.
@@ -114,10 +126,11 @@ pub(super) fn solve(
         product,
         accuracy,
         steps,
-        is_hard,
+        interior_points,
         ..
     } = search;
-    (solver.memory.kept, solver.memory.is_hard) = (kept, is_hard);
+    solver.memory.kept = kept;
+    solver.memory.is_hard = interior_points == InteriorPoints::Helped;
     let (dual, diagonal) = (solver.dual, here.rows.diagonal());
     let solved = Solved {
         constant: dual.scale * dot(&dual.linear, &beta),
@@ -146,10 +159,11 @@ impl<'a> Search<'a> {
         let product = point.take_product(dual.variables, here);
         let beta = std::mem::take(&mut point.beta);
         let size = slope_size(qp.linear, &beta, here.rows.diagonal());
-        let has_direct_steps = effort.concave && effort.curvature;
         // A factorisation at hand predicts where β moves to with θ.
-        let kept = kept.filter(|_| has_direct_steps);
+        let kept = kept.filter(|_| has_direct_steps(effort));
         let samples = product.len();
+        let has_interior_points =
+            effort.concave && effort.allowance.interior_points && samples <= interior::MOST_SAMPLES;
         let mut search = Self {
             dual,
             qp,
@@ -157,7 +171,6 @@ impl<'a> Search<'a> {
             effort,
             ledger: point.ledger.clone(),
             size,
-            has_direct_steps,
             // Small steps may cost as much as interior points before these have their turn; less where they had it last time.
             patience: if was_hard {
                 2 * qp.linear.len()
@@ -177,10 +190,11 @@ impl<'a> Search<'a> {
             since: 0,
             least: f64::INFINITY,
             idle: 0,
-            may_use_interior_points: effort.concave
-                && effort.interior_points
-                && samples <= interior::MOST_SAMPLES,
-            is_hard: false,
+            interior_points: if has_interior_points {
+                InteriorPoints::Ready
+            } else {
+                InteriorPoints::Over
+            },
         };
         search.measure();
         search
@@ -218,7 +232,7 @@ impl<'a> Search<'a> {
             if self.is_stuck() {
                 break;
             }
-            if self.has_direct_steps
+            if has_direct_steps(self.effort)
                 && self.is_direct_step_due
                 && self.predict_or_step() == After::NextRound
             {
@@ -245,22 +259,23 @@ impl<'a> Search<'a> {
     }
 
     fn are_interior_points_due(&self) -> bool {
-        self.may_use_interior_points && (self.is_stuck() || self.steps >= self.patience)
+        self.interior_points == InteriorPoints::Ready
+            && (self.is_stuck() || self.steps >= self.patience)
     }
 
     /// Interior points, once; false, and nothing changed, where they do not lower the gap.
     fn use_interior_points(&mut self) -> bool {
-        self.may_use_interior_points = false;
+        self.interior_points = InteriorPoints::Over;
         // Two factorisations at a time are not planned for.
         self.kept = None;
         let before = (self.beta.clone(), self.product.clone(), self.gap);
         self.steps += self.go_to_interior_solution();
         self.gap = self.gap_now();
         if self.gap < before.2 {
-            self.is_hard = true;
+            self.interior_points = InteriorPoints::Helped;
             self.is_exact = true;
             self.accuracy = self.target();
-            self.is_direct_step_due = self.has_direct_steps;
+            self.is_direct_step_due = has_direct_steps(self.effort);
             self.idle = 0;
             return true;
         }
@@ -345,15 +360,18 @@ impl<'a> Search<'a> {
     fn take_small_steps(&mut self) -> bool {
         let variables = self.qp.linear.len();
         // A direct step is worth about as much as this many small ones.
-        let worth = if self.has_direct_steps { 2 } else { 100 } * variables;
+        let worth = if has_direct_steps(self.effort) {
+            2
+        } else {
+            100
+        } * variables;
         let smo = Smo {
             tolerance: self.tolerance,
             shrinking: self.effort.shrinking,
-            max_steps: worth.min(if self.may_use_interior_points {
-                self.patience
-            } else {
-                usize::MAX
-            }),
+            max_steps: match self.interior_points {
+                InteriorPoints::Ready => worth.min(self.patience),
+                InteriorPoints::Over | InteriorPoints::Helped => worth,
+            },
         };
         let (rows, stop) = (self.here.rows, self.effort.stop);
         let (beta, product) = (&mut self.beta, &mut self.product);

@@ -52,8 +52,11 @@ impl Case {
     fn brute_force(&self, kernel: &[f64]) -> f64 {
         let count = self.linear.len();
         let mut best = f64::NEG_INFINITY;
-        for choice in 0..3_usize.pow(count as u32) {
-            let side = |v: usize| choice / 3_usize.pow(v as u32) % 3;
+        let powers: Vec<usize> = std::iter::successors(Some(1), |power| Some(3 * power))
+            .take(count + 1)
+            .collect();
+        for choice in 0..powers[count] {
+            let side = |v: usize| choice / powers[v] % 3;
             let free: Vec<usize> = (0..count).filter(|&v| side(v) == 2).collect();
             let mut beta: Vec<f64> = (0..count)
                 .map(|v| [self.lower[v], self.upper[v], 0.0][side(v)])
