@@ -12,7 +12,7 @@
 //! The curvature of J has P, the leading block of the inverse of that matrix at the optimum.
 
 use super::bordered::Bordered;
-use super::rounding::{linear_term, noise, product_errors, target};
+use super::rounding::{linear_term, noise, objective, product_errors, target};
 use super::{Answer, Curvature, Effort, Here, Inner, Point, Solved};
 use crate::error::{Error, Result};
 use crate::gram::CombinedRows;
@@ -24,8 +24,10 @@ use crate::vector::rounding;
 
 /// No more steps than this; five to twenty are usual from nothing, two or three from the last θ.
 const MAX_STEPS: usize = 100;
-/// So many steps without a gap that falls are the end: rounding is all that is left.
+/// So many steps without a gap that falls, or a rise of ḡ that is worth while, are the end: rounding is all that is left.
 const IDLE_STEPS: usize = 5;
+/// A gap of more than this part of ḡ, where no step helps any more, is not a matter of rounding.
+const FAR: f64 = 0.01;
 /// How far towards the end of its interval a variable may go in one step.
 const TO_BOUNDARY: f64 = 0.99;
 /// Halvings of a step. A Newton direction of a concave function rises at its beginning: some will do, but for rounding.
@@ -83,8 +85,11 @@ impl Smooth<'_> {
     fn enter(&self, iterate: &mut Iterate, linear: &[f64], rows: &CombinedRows<'_>) {
         let n = iterate.beta.len();
         let fresh: Vec<usize> = (0..n).filter(|&i| !iterate.is_inside(i)).collect();
-        for &i in &fresh {
-            iterate.beta[i] = 0.0;
+        if fresh.iter().any(|&i| iterate.beta[i] != 0.0) {
+            for &i in &fresh {
+                iterate.beta[i] = 0.0;
+            }
+            iterate.product = rows.product(&iterate.beta);
         }
         if !fresh.is_empty() {
             let slopes: Vec<f64> = (0..n).map(|i| linear[i] - iterate.product[i]).collect();
@@ -197,7 +202,8 @@ impl Smooth<'_> {
         (scale * plain, scale * (safe - plain).max(0.0))
     }
 
-    /// Newton steps until the gap is small enough; returns how many.
+    /// Newton steps until the gap is small enough; returns how many. From nothing, once, where a start from elsewhere leads nowhere: with
+    /// variables next to the wrong ends of their intervals steps are short.
     fn climb(
         &self,
         iterate: &mut Iterate,
@@ -206,9 +212,31 @@ impl Smooth<'_> {
         effort: &Effort<'_>,
         ledger: &Ledger,
     ) -> Result<usize> {
+        let (steps, gap) = self.climb_once(iterate, linear, here, effort, ledger)?;
+        let value = objective(linear, &iterate.beta, &iterate.product);
+        let size = (value - self.dual.penalty(&iterate.beta)).abs();
+        if gap <= FAR * self.dual.scale * size || effort.stop.now() {
+            return Ok(steps);
+        }
+        iterate.beta.fill(0.0);
+        iterate.product.fill(0.0);
+        self.enter(iterate, linear, here.rows);
+        let (further, _) = self.climb_once(iterate, linear, here, effort, ledger)?;
+        Ok(steps + further)
+    }
+
+    /// Steps, and the gap that is left; 0 where it is small enough.
+    fn climb_once(
+        &self,
+        iterate: &mut Iterate,
+        linear: &[f64],
+        here: Here<'_>,
+        effort: &Effort<'_>,
+        ledger: &Ledger,
+    ) -> Result<(usize, f64)> {
         let none = vec![0.0; linear.len()];
         let diagonal = here.rows.diagonal();
-        let (mut least, mut idle) = (f64::INFINITY, 0);
+        let (mut least, mut idle, mut rise) = (f64::INFINITY, 0, 0.0);
         for steps in 0..MAX_STEPS {
             let residual = self.residual(iterate, linear);
             let offset = self.offset(&residual, &self.curvatures(&iterate.beta));
@@ -218,17 +246,24 @@ impl Smooth<'_> {
             }
             let Iterate { beta, product, .. } = &*iterate;
             let wanted = target(self.dual, effort, linear, beta, product, diagonal);
-            idle = if gap < 0.9 * least { 0 } else { idle + 1 };
+            let has_moved = gap < 0.9 * least || self.dual.scale * rise > wanted;
+            idle = if has_moved { 0 } else { idle + 1 };
             least = least.min(gap);
-            let is_done = gap <= wanted || idle > IDLE_STEPS || effort.stop.now();
-            if is_done || !self.advance(iterate, &residual, offset, here, ledger)? {
-                return Ok(steps);
+            if gap <= wanted {
+                return Ok((steps, 0.0));
+            }
+            if idle > IDLE_STEPS || effort.stop.now() {
+                return Ok((steps, gap));
+            }
+            match self.advance(iterate, &residual, offset, here, ledger)? {
+                Some(found) => rise = found,
+                None => return Ok((steps, gap)),
             }
         }
-        Ok(MAX_STEPS)
+        Ok((MAX_STEPS, least))
     }
 
-    /// A step along Newton's direction; false where there is none that rises.
+    /// A step along Newton's direction, and how much ḡ/κ rises by it, about; `None` where there is none that rises.
     fn advance(
         &self,
         iterate: &mut Iterate,
@@ -236,7 +271,7 @@ impl Smooth<'_> {
         offset: f64,
         here: Here<'_>,
         ledger: &Ledger,
-    ) -> Result<bool> {
+    ) -> Result<Option<f64>> {
         let mut diagonal = self.curvatures(&iterate.beta);
         // What is at the end of its interval and pushed outwards stays there.
         for (i, own) in diagonal.iter_mut().enumerate() {
@@ -258,14 +293,14 @@ impl Smooth<'_> {
         Ok(self.search_line(iterate, residual, &direction, here))
     }
 
-    /// β and Kβ moved along the direction, as far as ḡ rises.
+    /// β and Kβ moved along the direction, as far as ḡ rises, and the rise.
     fn search_line(
         &self,
         iterate: &mut Iterate,
         residual: &[f64],
         direction: &[f64],
         here: Here<'_>,
-    ) -> bool {
+    ) -> Option<f64> {
         let rise = dot(residual, direction);
         let mut step = 1.0_f64;
         for (i, &change) in direction.iter().enumerate() {
@@ -284,7 +319,7 @@ impl Smooth<'_> {
             }
         }
         if !(rise > 0.0 && step > 0.0) {
-            return false;
+            return None;
         }
         let image = here.rows.product(direction);
         let bend = dot(direction, &image);
@@ -306,11 +341,11 @@ impl Smooth<'_> {
                     iterate.beta[i] = (iterate.beta[i] + step * change).clamp(low, high);
                 }
                 linalg::axpy(step, &image, &mut iterate.product);
-                return true;
+                return Some(gain);
             }
             step *= 0.5;
         }
-        false
+        None
     }
 
     /// K plus this diagonal, factored.

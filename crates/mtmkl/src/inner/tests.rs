@@ -296,3 +296,80 @@ fn the_machine_of_a_smooth_dual_is_that_of_its_primal() {
         assert!(sum.is_some() || machine.offset == 0.0);
     }
 }
+
+/// From β of another problem: within the intervals with another sum, on their ends, and far outside.
+#[test]
+fn a_smooth_dual_starts_from_anywhere() {
+    let mut random = Random::new(35);
+    let n = 16;
+    let grams = grams(n, 2, &mut random);
+    let theta = [0.6, 0.7];
+    for (name, dual) in duals(n, &mut random) {
+        let Conjugate::Smooth { function, sum } = &dual.conjugate else {
+            continue;
+        };
+        let best = cold(&dual, &grams, &theta, 1e-10);
+        let ends: Vec<(f64, f64)> = (0..n).map(|i| function.interval(i)).collect();
+        for share in [-3.0, 0.0, 1e-17, 0.1, 0.7, 1.0, 5.0] {
+            let beta: Vec<f64> = (ends.iter().enumerate())
+                .map(|(i, (low, high))| {
+                    // The classes unequally, so that the sum is off.
+                    let share = if i % 2 == 0 { share } else { 0.5 * share };
+                    low + share * (high - low)
+                })
+                .collect();
+            let mut state = State::new(&dual, None, &Ledger::default());
+            state.start_at(&dual, &beta);
+            let found = evaluate(&mut state, &dual, &grams, &theta, 1e-10);
+            let difference = (found.value - best.value).abs();
+            let allowed = found.gap + best.gap + found.noise + best.noise;
+            assert!(difference <= allowed, "{name}: {share} {difference}");
+            assert!(
+                found.gap <= 1e-7 * best.value.abs(),
+                "{name}: {share} {found:?} {best:?}"
+            );
+            if let Some(sum) = sum {
+                let missing = state.fitted().beta.iter().sum::<f64>() - sum;
+                let size = ends.iter().map(|(low, high)| low.abs() + high.abs());
+                assert!(
+                    missing.abs() <= 1e-14 * size.sum::<f64>(),
+                    "{name}: {missing}"
+                );
+            }
+        }
+    }
+}
+
+/// Less memory than would be best: no direct steps on many variables, no interior points. The answer is the same.
+#[test]
+fn an_allowance_changes_the_way_and_not_the_answer() {
+    let mut random = Random::new(36);
+    let n = 40;
+    let grams = grams(n, 2, &mut random);
+    let theta = [0.6, 0.7];
+    let (_, dual) = duals(n, &mut random).swap_remove(0);
+    let best = cold(&dual, &grams, &theta, 1e-8);
+    let ledger = Ledger::default();
+    let mut state = State::new(&dual, None, &ledger);
+    let rows = CombinedRows::new(whole(&grams), &theta);
+    let here = Here {
+        grams: whole(&grams),
+        rows: &rows,
+        theta: &theta,
+    };
+    let stop = Stop::never();
+    let allowance = Allowance {
+        most_free: 5,
+        interior_points: false,
+    };
+    let modest = Effort {
+        allowance,
+        ..effort(1e-8, &stop)
+    };
+    let found = state.evaluate(&dual, here, &modest).unwrap();
+    assert!((found.value - best.value).abs() <= 2e-8 * best.value);
+    assert!(found.gap <= 2e-8 * best.value);
+    let planned = bytes(&dual, 2, allowance);
+    assert!(ledger.peak() <= planned.stays + planned.passes);
+    assert!(planned.stays < bytes(&dual, 2, Allowance::default()).stays);
+}
