@@ -118,7 +118,7 @@ pub fn peak() -> Option<u64> {
 /// When there are no so many threads.
 pub fn on_threads(threads: usize, memory_limit: u64) -> mtmkl::Result<mtmkl::Preparation> {
     Ok(mtmkl::Preparation {
-        memory_limit,
+        ledger: mtmkl::Ledger::new(memory_limit),
         pool: Some(mtmkl::Pool::new(threads)?),
         ..mtmkl::Preparation::default()
     })

@@ -103,8 +103,8 @@ impl Dataset {
             for task in &mut made {
                 task.samples = set;
                 if let Some(weights) = &raw.weights {
-                    let at = |i: usize| rows[task.rows.as_ref().map_or(i, |own| own[i])];
-                    let count = task.rows.as_ref().map_or(rows.len(), Vec::len);
+                    let at = |i: usize| rows[task.rows.position(i)];
+                    let count = task.rows.count(rows.len());
                     task.weights = Some((0..count).map(|i| weights[at(i)]).collect());
                 }
             }

@@ -8,8 +8,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
 use mtmkl::{
-    Definiteness, Fitting, GivenGram, Preparation, Problem, ProblemSpec, Samples, Stop, Storage,
-    Targets, Task,
+    Definiteness, Fitting, GivenGram, Ledger, Preparation, Problem, ProblemSpec, Samples, Stop,
+    Storage, Targets, Task,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
@@ -152,7 +152,7 @@ impl Limits {
         )]
         let memory_limit = (self.memory_limit * f64::from(1 << 30)) as u64;
         Ok(Preparation {
-            memory_limit,
+            ledger: Ledger::new(memory_limit),
             definiteness,
             pool: Some(pool(self.threads)?),
             ..Preparation::default()

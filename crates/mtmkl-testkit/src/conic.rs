@@ -120,6 +120,17 @@ pub enum Term {
         /// Radius.
         radius: f64,
     },
+    /// (`Σ_v` ‖γ^v‖_p^q)^{1/q} ≤ radius, γ ≥ 0, a row for each group v of tasks, which is added to the weights of all of them.
+    Level {
+        /// The tasks of each group.
+        groups: Vec<Vec<usize>>,
+        /// Exponent inside a group.
+        p: f64,
+        /// Exponent across groups.
+        q: f64,
+        /// Radius.
+        radius: f64,
+    },
 }
 
 /// J* = max over α of (θ-free part) − `σ_Ψ(s(α))`, and where it is reached.
@@ -241,23 +252,15 @@ pub fn maximum(sharing: &[Term], s: &[Vec<f64>]) -> Maximum {
                 }
             }
             &Term::Group { p, q, radius } => {
-                if radius == 0.0 {
-                    continue;
-                }
-                let mut norms = Vec::with_capacity(tasks);
-                for row in &mut theta {
-                    let gamma = nonnegatives(&mut programme, kernels);
-                    norms.push(programme.norm(p, &gamma));
-                    add(
-                        row,
-                        &gamma
-                            .iter()
-                            .map(|weight| weight.scaled(radius))
-                            .collect::<Vec<_>>(),
-                    );
-                }
-                programme.norm_at_most(q, &norms, &Affine::constant(1.0));
+                let groups: Vec<Vec<usize>> = (0..tasks).map(|task| vec![task]).collect();
+                add_level(&mut programme, &groups, [p, q, radius], &mut theta);
             }
+            Term::Level {
+                groups,
+                p,
+                q,
+                radius,
+            } => add_level(&mut programme, groups, [*p, *q, *radius], &mut theta),
         }
     }
     for (costs, row) in s.iter().zip(&theta) {
@@ -274,6 +277,29 @@ pub fn maximum(sharing: &[Term], s: &[Vec<f64>]) -> Maximum {
             .collect(),
         solved: answer.error < ACCEPTED,
     }
+}
+
+/// Adds a row of weights for each group to those of its tasks, the rows in an L_p–L_q ball together.
+fn add_level(
+    programme: &mut Programme,
+    groups: &[Vec<usize>],
+    [p, q, radius]: [f64; 3],
+    theta: &mut [Vec<Affine>],
+) {
+    if radius == 0.0 {
+        return;
+    }
+    let kernels = theta[0].len();
+    let mut norms = Vec::with_capacity(groups.len());
+    for group in groups {
+        let gamma = nonnegatives(programme, kernels);
+        norms.push(programme.norm(p, &gamma));
+        let scaled: Vec<Affine> = gamma.iter().map(|weight| weight.scaled(radius)).collect();
+        for &task in group {
+            add(&mut theta[task], &scaled);
+        }
+    }
+    programme.norm_at_most(q, &norms, &Affine::constant(1.0));
 }
 
 fn check(task: &Task, kernels: usize) {
@@ -305,7 +331,7 @@ fn check(task: &Task, kernels: usize) {
 /// Size of the largest weight in a term, to scale the objective by.
 fn size(term: &Term) -> f64 {
     match term {
-        Term::Group { radius, .. } => *radius,
+        Term::Group { radius, .. } | Term::Level { radius, .. } => *radius,
         Term::Common(set) | Term::Independent(set) => match set {
             Set::LpBall { radius, .. } => *radius,
             Set::Simplex { total } => *total,
@@ -476,7 +502,7 @@ fn support(programme: &mut Programme, set: &Set, s: &[Affine], signed: bool) -> 
     }
 }
 
-/// `σ_Ψ` of a term: common sees the sum over tasks, independent adds over tasks, group nests ‖·‖_{q*} over ‖·‖_{p*}.
+/// `σ_Ψ` of a term: common sees the sum over tasks, independent adds over tasks, group nests ‖·‖_{q*} over ‖·‖_{p*}, and a level does so with the sums over its groups.
 fn term_support(programme: &mut Programme, term: &Term, s: &[Vec<Affine>], signed: bool) -> Affine {
     match term {
         Term::Common(set) => {
@@ -489,20 +515,44 @@ fn term_support(programme: &mut Programme, term: &Term, s: &[Vec<Affine>], signe
             .iter()
             .map(|row| support(programme, set, row, signed))
             .fold(Affine::default(), |sum, part| sum.plus(1.0, &part)),
-        &Term::Group { p, q, radius } => {
-            if radius == 0.0 {
-                return Affine::default();
-            }
-            let norms: Vec<Affine> = s
+        &Term::Group { p, q, radius } => level_support(programme, s, [p, q, radius], signed),
+        Term::Level {
+            groups,
+            p,
+            q,
+            radius,
+        } => {
+            let sums: Vec<Vec<Affine>> = groups
                 .iter()
-                .map(|row| {
-                    let positive = positive_parts(programme, row, signed);
-                    programme.norm(conjugate(p), &positive)
+                .map(|group| {
+                    (0..s[0].len())
+                        .map(|kernel| Affine::sum(group.iter().map(|&task| &s[task][kernel])))
+                        .collect()
                 })
                 .collect();
-            programme.norm(conjugate(q), &norms).scaled(radius)
+            level_support(programme, &sums, [*p, *q, *radius], signed)
         }
     }
+}
+
+/// radius · ‖(‖s_v⁺‖_{p*})_v‖_{q*}
+fn level_support(
+    programme: &mut Programme,
+    s: &[Vec<Affine>],
+    [p, q, radius]: [f64; 3],
+    signed: bool,
+) -> Affine {
+    if radius == 0.0 {
+        return Affine::default();
+    }
+    let norms: Vec<Affine> = s
+        .iter()
+        .map(|row| {
+            let positive = positive_parts(programme, row, signed);
+            programme.norm(conjugate(p), &positive)
+        })
+        .collect();
+    programme.norm(conjugate(q), &norms).scaled(radius)
 }
 
 /// p* with 1/p + 1/p* = 1.

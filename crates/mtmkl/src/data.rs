@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{DataProblem, Error, Place, Result};
+use crate::view::View;
 
 /// A borrowed table of numbers, row by row.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +98,8 @@ pub struct GivenGram {
 pub struct Samples {
     count: usize,
     columns: Vec<String>,
-    values: Arc<[f64]>,
+    /// Moved here, not copied: an `Arc` of a slice would be.
+    values: Arc<Vec<f64>>,
     grams: Vec<GivenGram>,
 }
 
@@ -130,7 +132,7 @@ impl Samples {
         Ok(Self {
             count,
             columns,
-            values: values.into(),
+            values: Arc::new(values),
             grams: Vec::new(),
         })
     }
@@ -143,7 +145,7 @@ impl Samples {
         let empty = Self {
             count,
             columns: Vec::new(),
-            values: Vec::new().into(),
+            values: Arc::default(),
             grams: Vec::new(),
         };
         if count == 0 {
@@ -295,8 +297,8 @@ pub struct Task {
     pub name: String,
     /// Which sample set it uses.
     pub samples: usize,
-    /// Which rows of that set, in which order; all of them when `None`.
-    pub rows: Option<Vec<usize>>,
+    /// Which rows of that set, in which order.
+    pub rows: View,
     /// Targets, one per row used.
     pub targets: Targets,
     /// Weights of the samples, one per row used; all 1 when `None`.
@@ -309,7 +311,7 @@ impl Task {
         Self {
             name: name.into(),
             samples: 0,
-            rows: None,
+            rows: View::All,
             targets,
             weights: None,
         }
@@ -325,7 +327,7 @@ impl Task {
     /// The same task on some rows only.
     #[must_use]
     pub fn with_rows(mut self, rows: Vec<usize>) -> Self {
-        self.rows = Some(rows);
+        self.rows = View::of(rows);
         self
     }
 
@@ -340,12 +342,7 @@ impl Task {
     /// not marked.
     #[must_use]
     pub fn restricted(&self, marked: &[bool]) -> Self {
-        let all: Vec<usize> = match &self.rows {
-            Some(rows) => rows.clone(),
-            None => (0..marked.len()).collect(),
-        };
-        let is_marked = |row: usize| marked.get(row).is_some_and(|&marked| marked);
-        let kept: Vec<usize> = (0..all.len()).filter(|&i| is_marked(all[i])).collect();
+        let kept = self.rows.places_of(marked);
         // Numbers that are missing stay so, for the problem to refuse.
         let of = |values: &[f64]| -> Vec<f64> {
             let values = kept.iter().map(|&i| values.get(i).copied());
@@ -354,7 +351,7 @@ impl Task {
         Self {
             name: self.name.clone(),
             samples: self.samples,
-            rows: Some(kept.iter().map(|&i| all[i]).collect()),
+            rows: kept.iter().map(|&i| self.rows.position(i)).collect(),
             targets: match &self.targets {
                 Targets::Labels(labels) => Targets::Labels(of(labels)),
                 Targets::Values(values) => Targets::Values(of(values)),
@@ -366,7 +363,7 @@ impl Task {
 
     /// N_t: how many samples it uses of a set with `samples` rows.
     pub(crate) fn count(&self, samples: usize) -> usize {
-        self.rows.as_ref().map_or(samples, Vec::len)
+        self.rows.count(samples)
     }
 
     /// Checks everything that does not depend on the machine.
@@ -380,7 +377,7 @@ impl Task {
             };
             return Err(Error::data(place(), problem));
         };
-        if let Some(rows) = &self.rows {
+        if let Some(rows) = self.rows.rows() {
             let mut seen = BTreeSet::new();
             for &index in rows {
                 if index >= set.count() {

@@ -40,7 +40,7 @@
 pub mod data;
 pub mod engine;
 pub mod error;
-mod gram;
+pub mod gram;
 pub mod grid;
 mod inner;
 pub mod kernel;
@@ -56,11 +56,14 @@ pub mod select;
 pub mod sharing;
 pub mod solver;
 mod vector;
+pub mod view;
 
 pub use data::{GivenGram, Rows, Samples, Targets, Task};
 pub use error::{Error, Result};
 pub use gram::{Definiteness, Storage};
+pub use ledger::Ledger;
 pub use model::{CrossGram, Input, Model};
 pub use pool::Pool;
 pub use problem::{Fitting, Precision, Preparation, Prepared, Problem, ProblemSpec};
 pub use run::{Observer, Pass, Run, Status, Stop};
+pub use view::View;

@@ -311,6 +311,23 @@ pub(crate) fn extreme_eigenvalues(matrix: &[f64], n: usize) -> Option<(f64, f64)
     Some((*values.first()?, *values.last()?))
 }
 
+/// Whether a symmetric matrix is positive definite, as far as Cholesky's algorithm can tell; the factor is written over it.
+pub(crate) fn is_positive_definite(matrix: &mut [f64], n: usize) -> bool {
+    let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(
+        n,
+        Par::Seq,
+        faer::prelude::default(),
+    ));
+    let done = cholesky_in_place(
+        MatMut::from_column_major_slice_mut(matrix, n, n),
+        faer::prelude::default(),
+        Par::Seq,
+        MemStack::new(&mut scratch),
+        faer::prelude::default(),
+    );
+    done.is_ok() && (0..n).all(|i| matrix[i * n + i].is_finite())
+}
+
 /// A factor F (rank × n) with F'F = A for a positive semi-definite A: pivoted Cholesky, cut where what is left is rounding.
 pub(crate) fn semidefinite_factor(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     let largest = (0..n).fold(0.0_f64, |best, i| best.max(a[i * n + i]));

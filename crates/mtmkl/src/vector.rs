@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
-pub(crate) use exp::{exp, map_exp, map_exp_from};
+pub(crate) use exp::{map_exp, map_exp_from};
 
 fn arch() -> Arch {
     static ARCH: OnceLock<Arch> = OnceLock::new();

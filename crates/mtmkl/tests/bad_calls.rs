@@ -11,10 +11,10 @@ use mtmkl::machine::{MachineSpec, registered_machines};
 use mtmkl::select::{
     Axis, Cell, Chain, Fold, Grid as Cells, Limits, Metric, Parameter, Search, paired_t_test, split,
 };
-use mtmkl::sharing::{Parts, SharingSpec, registered_sharings};
+use mtmkl::sharing::{Parts, Reach, SharingSpec, registered_sharings};
 use mtmkl::{
     CrossGram, Error, Fitting, GivenGram, Input, Model, Preparation, Problem, ProblemSpec, Rows,
-    Samples, Stop, Targets, Task,
+    Samples, Stop, Targets, Task, View,
 };
 
 const HUGE: usize = usize::MAX;
@@ -157,9 +157,9 @@ mod tables {
         // Marks for fewer rows than the task has: the others are not marked.
         let part = task.clone().with_rows(vec![0, 9, 2, 3, 4, HUGE]);
         let part = part.restricted(&[true, true, true]);
-        assert_eq!(part.rows, Some(vec![0, 2]));
+        assert_eq!(part.rows, View::of(vec![0, 2]));
         assert_eq!(part.targets, Targets::Labels(vec![-1.0, 1.0]));
-        assert_eq!(task.restricted(&[]).rows, Some(Vec::new()));
+        assert_eq!(task.restricted(&[]).rows, View::of(Vec::new()));
         // Fewer targets and weights than rows.
         let few = Task::new("one", Targets::Labels(vec![1.0, -1.0])).with_weights(vec![1.0]);
         let few = few.restricted(&[true; 6]);
@@ -257,7 +257,10 @@ mod grids {
                     assert!(value.is_nan());
                     assert!(sharing.violation(&parts) <= 1e-12, "{spec:?}");
                     let parts = Parts(vec![other; sharing.terms().len()]);
-                    if sharing.terms().iter().all(|term| term.is_common())
+                    if sharing
+                        .terms()
+                        .iter()
+                        .all(|term| term.reach() == Reach::All)
                         && (rows, kernels) == (1, 2)
                     {
                         continue;

@@ -10,8 +10,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Model, Pool, Precision, Preparation,
-    Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task,
+    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Ledger, Model, Pool, Precision,
+    Preparation, Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task, View,
 };
 
 /// Six samples of two columns; `near` and `far` are tasks on them.
@@ -271,7 +271,7 @@ fn tasks_that_do_not_fit_their_samples_are_refused() {
             Error::Data { place: Place::Problem, problem: DataProblem::Empty(_) },
             ["no tasks", "expected at least one"]),
         fault!("empty task", changed(|setup| {
-                setup.tasks[1].rows = Some(Vec::new());
+                setup.tasks[1].rows = View::of(Vec::new());
                 setup.tasks[1].targets = Targets::Labels(Vec::new());
             }) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::Empty(_) },
@@ -313,19 +313,19 @@ fn tasks_that_do_not_fit_their_samples_are_refused() {
             Error::Data { place: Place::Task(_), problem: DataProblem::Length { found: 2, expected: COUNT, .. } },
             ["task `near`", "number of targets: 2", "expected 6"]),
         fault!("labels missing on some rows", changed(|setup| {
-                setup.tasks[0].rows = Some(vec![0, 3, 4]);
+                setup.tasks[0].rows = View::of(vec![0, 3, 4]);
                 setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0]);
             }) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::Length { found: 2, expected: 3, .. } },
             ["task `near`", "number of targets: 2", "expected 3"]),
         fault!("a row outside", changed(|setup| {
-                setup.tasks[0].rows = Some(vec![0, 6]);
+                setup.tasks[0].rows = View::of(vec![0, 6]);
                 setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0]);
             }) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::RowIndex { index: 6, samples: COUNT } },
             ["task `near`", "row index 6", "6 rows"]),
         fault!("a row twice", changed(|setup| {
-                setup.tasks[0].rows = Some(vec![0, 3, 0]);
+                setup.tasks[0].rows = View::of(vec![0, 3, 0]);
                 setup.tasks[0].targets = Targets::Labels(vec![1.0, -1.0, 1.0]);
             }) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::RowTwice(0) },
@@ -499,7 +499,7 @@ fn machine_parameters_out_of_range_are_refused() {
     }
     faults.push(fault!(
         "C below 1/n", broken(|| Setup::unlabelled(MachineSpec::Svdd { c: 0.2 }), |setup| {
-            setup.tasks[1].rows = Some(vec![0, 1, 2, 4]);
+            setup.tasks[1].rows = View::of(vec![0, 1, 2, 4]);
         }) =>
         Error::Data { place: Place::Task(_), problem: DataProblem::BoundTooSmall { samples: 4, .. } },
         ["task `far`", "C = 0.2", "below 0.25", "total weight", "4 samples", "raise C to at least 0.25"]
@@ -861,7 +861,7 @@ fn more_memory_than_allowed_is_refused_with_both_figures() {
     assert_eq!(needed, 3 * 36 * 8);
     let prepare = |memory_limit| {
         problem.prepare(&Preparation {
-            memory_limit,
+            ledger: Ledger::new(memory_limit),
             pool: Some(Pool::new(1).unwrap()),
             ..Preparation::default()
         })

@@ -159,7 +159,7 @@ struct Mine {
 
 impl Kernel for Mine {
     fn base(&self) -> Base {
-        self.base
+        self.base.clone()
     }
 
     fn map(&self, values: &mut [f64]) {
@@ -215,10 +215,10 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
         let problem = Problem::new(spec, vec![samples.clone()], vec![task])?;
         problem.prepare(&preparation)?.fit(&mut Fitting::default())
     };
-    for base in [Base::Own, Base::Product] {
+    for base in [Base::Own, Base::product()] {
         for precision in [Precision::Double, Precision::Single] {
             let silent = || Mine {
-                base,
+                base: base.clone(),
                 vouched: None,
             };
             let error = fit(silent(), Definiteness::Check, precision).unwrap_err();
@@ -229,7 +229,7 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
             assert_ne!(allowed.outcome().status, Status::Converged);
             // Whoever vouches is believed.
             let vouched = Mine {
-                base,
+                base: base.clone(),
                 vouched: Some(true),
             };
             assert!(fit(vouched, Definiteness::Check, precision).is_ok());

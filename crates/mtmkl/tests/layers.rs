@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-/// room → the rooms it may use. `error`, `ledger`, `random` and `vector` are open to all.
+/// room → the rooms it may use. `error`, `ledger`, `random`, `vector` and `view` are open to all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
     ("error", &["run"]),
@@ -13,9 +13,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ledger", &[]),
     ("random", &[]),
     ("vector", &[]),
+    ("view", &[]),
     ("data", &[]),
     ("linalg", &[]),
-    ("kernel", &["data"]),
+    ("kernel", &["data", "linalg"]),
     ("gram", &["kernel", "data", "linalg", "grid"]),
     ("machine", &["data"]),
     ("inner", &["machine", "gram", "linalg", "grid", "run"]),
@@ -24,7 +25,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "engine",
         &["inner", "machine", "gram", "linalg", "grid", "pool", "run"],
     ),
-    ("solver", &["engine", "sharing", "grid", "run", "linalg"]),
+    (
+        "solver",
+        &["engine", "sharing", "grid", "pool", "run", "linalg"],
+    ),
     (
         "problem",
         &[
@@ -100,6 +104,7 @@ fn rooms_look_only_where_they_may() {
                 || used == "ledger"
                 || used == "random"
                 || used == "vector"
+                || used == "view"
                 || allowed.contains(&used.as_str());
             if !open {
                 faults.push(format!(
@@ -110,6 +115,39 @@ fn rooms_look_only_where_they_may() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Inside `solver`: the bundle knows no model, the model knows no steps, and nothing but the outer loops knows what is proven so far.
+const SOLVER: &[(&str, &[&str])] = &[
+    ("bundle", &[]),
+    ("interior", &["bundle"]),
+    ("newton", &["bundle", "interior", "certificate"]),
+    ("epf", &["certificate"]),
+    ("certificate", &[]),
+];
+
+#[test]
+fn the_solver_s_rooms_look_only_where_they_may() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/solver");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    for file in files {
+        let relative = file.strip_prefix(&source).unwrap().with_extension("");
+        let room = relative.iter().next().unwrap().to_str().unwrap();
+        let Some((_, allowed)) = SOLVER.iter().find(|(name, _)| *name == room) else {
+            assert_eq!(room, "mod", "the room `{room}` is not in the list");
+            continue;
+        };
+        let text = fs::read_to_string(&file).unwrap();
+        for (other, _) in SOLVER.iter().filter(|(other, _)| *other != room) {
+            let is_used = text.contains(&format!("solver::{other}::"));
+            assert!(
+                !is_used || allowed.contains(other),
+                "{}: `{room}` must not use `{other}`",
+                relative.display()
+            );
+        }
+    }
 }
 
 #[test]

@@ -189,6 +189,7 @@ fn assert_same(a: &Model, b: &Model) {
     let part = |grid: Option<&mtmkl::grid::Grid>| grid.map(|grid| bits(grid.values()));
     assert_eq!(part(a.common()), part(b.common()));
     assert_eq!(part(a.specific()), part(b.specific()));
+    assert_eq!(a.parts(), b.parts());
     assert_eq!(a.tasks().len(), b.tasks().len());
     for (one, other) in a.tasks().iter().zip(b.tasks()) {
         assert_eq!(bits(&one.beta), bits(&other.beta));

@@ -9,8 +9,8 @@ use mtmkl::kernel::parse_kernels;
 use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    Error, Fitting, GivenGram, Pool, Precision, Preparation, Prepared, Problem, ProblemSpec, Rows,
-    Samples, Stop, Storage, Targets, Task,
+    Error, Fitting, GivenGram, Ledger, Pool, Precision, Preparation, Prepared, Problem,
+    ProblemSpec, Rows, Samples, Stop, Storage, Targets, Task,
 };
 use mtmkl_testkit::generate::{Random, labels, linear_gram, points};
 
@@ -55,7 +55,7 @@ fn problem(machine: &MachineSpec, targets: TargetKind, n: usize, views: bool) ->
 fn prepare(problem: &Problem, storage: Storage, precision: Precision, threads: usize) -> Prepared {
     let prepared = problem
         .prepare(&Preparation {
-            memory_limit: problem.memory_needed(storage, precision, threads),
+            ledger: Ledger::new(problem.memory_needed(storage, precision, threads)),
             precision,
             pool: Some(Pool::new(threads).unwrap()),
             ..Preparation::default()
@@ -191,7 +191,7 @@ fn what_does_not_fit_on_demand_is_refused() {
     let problem = problem(&MachineSpec::svc(1.0), TargetKind::Labels, 60, false);
     let needed = problem.memory_needed(Storage::OnDemand, Precision::Double, 1);
     let preparation = Preparation {
-        memory_limit: needed - 1,
+        ledger: Ledger::new(needed - 1),
         pool: Some(Pool::new(1).unwrap()),
         ..Preparation::default()
     };

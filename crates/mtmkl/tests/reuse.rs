@@ -7,7 +7,8 @@ use mtmkl::kernel::{Base, Columns, Kernel, KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    Error, Fitting, Model, Pool, Preparation, Problem, ProblemSpec, Samples, Storage, Targets, Task,
+    Error, Fitting, Ledger, Model, Pool, Preparation, Problem, ProblemSpec, Samples, Storage,
+    Targets, Task,
 };
 use mtmkl_testkit::generate::{self, Random};
 
@@ -164,7 +165,7 @@ fn copies_of_parts_hold_the_memory_limit() {
     let part = half(&whole);
     let pool = Pool::new(1).unwrap();
     let limited = |memory_limit| Preparation {
-        memory_limit,
+        ledger: Ledger::new(memory_limit),
         pool: Some(pool.clone()),
         ..Preparation::default()
     };

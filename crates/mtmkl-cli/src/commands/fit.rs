@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
+use mtmkl::ledger::{Guard, Ledger, bytes_of};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
@@ -34,15 +35,21 @@ pub mod notes {
     pub use mtmkl_report::notes::{DATA, SCORES};
 }
 
-/// Bytes that a file may take in memory: no less than the readers' default, for `--memory-limit` is about kernel matrices, and
-/// more where it allows more.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "bytes; a float's range saturates"
-)]
-fn read_limit(args: &FitArgs) -> u64 {
-    ((args.memory_limit * f64::from(1 << 30)) as u64).max(TableOptions::default().limit)
+/// The account of memory with the flag's limit.
+fn ledger_of(args: &FitArgs) -> Result<Ledger> {
+    if args.memory_limit.is_nan() || args.memory_limit <= 0.0 {
+        bail!(
+            "--memory-limit is {}, expected a number of GiB > 0",
+            args.memory_limit
+        );
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bytes; a float's range saturates"
+    )]
+    let limit = (args.memory_limit * f64::from(1 << 30)) as u64;
+    Ok(Ledger::new(limit))
 }
 
 /// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
@@ -131,7 +138,12 @@ fn gram_name(path: &Path, member: Option<&str>, taken: &Grams) -> String {
 }
 
 /// Reads the kernel matrices that `precomputed:path=…` kernels name. An archive with several arrays stands for as many kernels.
-fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
+fn read_grams(
+    args: &mut FitArgs,
+    table: &Table,
+    ledger: &Ledger,
+    held: &mut Vec<Guard>,
+) -> Result<Grams> {
     let mut grams = Grams::new();
     let mut specs = Vec::new();
     for spec in &args.kernel {
@@ -148,7 +160,7 @@ fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
             .unwrap_or(options);
         let path = Path::new(path);
         let options = GramOptions {
-            limit: read_limit(args),
+            limit: ledger.left(),
             ..GramOptions::default()
         };
         let members = input::read_gram(path, None, &options)?;
@@ -173,6 +185,7 @@ fn read_grams(args: &mut FitArgs, table: &Table) -> Result<Grams> {
                     n = table.rows
                 );
             }
+            held.push(ledger.take(bytes_of::<f64>(gram.values.len())));
             specs.push(format!("precomputed:name={name}"));
             grams.insert(name, align(gram, args.id.as_deref(), table)?);
         }
@@ -223,6 +236,9 @@ pub(super) struct Fit {
     pub(super) grams: Grams,
     /// The flags as given, as TOML.
     pub(super) settings: String,
+    /// The account of memory, and what the tables take of it.
+    pub(super) ledger: Ledger,
+    _held: Vec<Guard>,
 }
 
 /// The rows that scores are about.
@@ -261,21 +277,9 @@ pub(super) fn fitting_of<'a>(
 }
 
 /// How to prepare the kernels, by the flags.
-pub(super) fn preparation_of(args: &FitArgs) -> Result<Preparation> {
-    if args.memory_limit.is_nan() || args.memory_limit <= 0.0 {
-        bail!(
-            "--memory-limit is {}, expected a number of GiB > 0",
-            args.memory_limit
-        );
-    }
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "bytes; a float's range saturates"
-    )]
-    let memory_limit = (args.memory_limit * f64::from(1 << 30)) as u64;
+pub(super) fn preparation_of(args: &FitArgs, ledger: &Ledger) -> Result<Preparation> {
     Ok(Preparation {
-        memory_limit,
+        ledger: ledger.clone(),
         storage: None,
         precision: choices::precision(args)?,
         definiteness: if args.allow_indefinite {
@@ -452,13 +456,15 @@ impl Fit {
             .chain(&args.report)
             .try_for_each(|path| output::check_place(path))?;
         let names = Frame::names_of(args);
-        let table = read_table(&data, &args.table, &names, Some(read_limit(args)))?;
+        let ledger = ledger_of(args)?;
+        let table = read_table(&data, &args.table, &names, Some(ledger.left()))?;
+        let mut held = vec![ledger.take(table.bytes())];
         if table.format == Format::Libsvm && args.target.is_none() {
             // The format has one place for it, and one name.
             args.target = Some("label".to_string());
         }
         let settings = toml::to_string(&args)?;
-        let grams = read_grams(args, &table)?;
+        let grams = read_grams(args, &table, &ledger, &mut held)?;
         let computed = args
             .kernel
             .iter()
@@ -478,6 +484,8 @@ impl Fit {
         };
         frame.learn(&raw, &train, args.missing, args.scale)?;
         let values = frame.scaled(&raw, &table)?;
+        // As read, scaled, and in the sample sets.
+        held.push(ledger.take(3 * bytes_of::<f64>(values.len())));
         let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
         let fit = Self {
             table,
@@ -489,6 +497,8 @@ impl Fit {
             dataset_rows: dataset.rows.clone(),
             grams,
             settings,
+            ledger,
+            _held: held,
         };
         Ok((fit, dataset))
     }
@@ -521,7 +531,7 @@ impl Fit {
             .check()
             .map_err(|error| self.located(error, &tasks, args))?;
         let prepared = problem
-            .prepare(&preparation_of(args)?)
+            .prepare(&preparation_of(args, &self.ledger)?)
             .map_err(|error| self.located(error, &tasks, args))?;
         note_storage(&prepared);
         let mut model = prepared
@@ -543,7 +553,7 @@ impl Fit {
                 );
             }
             let names = self.frame.names();
-            let table = read_table(path, &args.table, &names, Some(read_limit(args)))?;
+            let table = read_table(path, &args.table, &names, Some(self.ledger.left()))?;
             let raw = self.frame.rows(&table, true, None)?;
             note_rows(&self.frame, &table, &raw)?;
             let strange = raw
@@ -652,7 +662,7 @@ impl Fit {
             Place::TaskRow { task, row } => {
                 let found = tasks.iter().find(|known| known.name == task);
                 let at = found.map_or(String::new(), |found| {
-                    let own = found.rows.as_ref().map_or(row, |rows| rows[row]);
+                    let own = found.rows.position(row);
                     format!("{}, ", line(found.samples, own))
                 });
                 anyhow!("{file}, {at}task `{task}`: {what}{advice}")

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use mtmkl::ledger::bytes_of;
+
 use super::error::{listed, shown, similar};
 use super::{Format, InputError, Place};
 
@@ -114,6 +116,18 @@ impl Table {
             lines,
             by_name,
         }
+    }
+
+    /// Bytes that the cells take.
+    pub fn bytes(&self) -> u64 {
+        let column = |column: &Column| match &column.values {
+            Values::Numbers(values) => bytes_of::<f64>(values.len()),
+            Values::Text(texts) => {
+                let letters: usize = texts.iter().map(String::len).sum();
+                bytes_of::<String>(texts.len()) + letters as u64
+            }
+        };
+        self.columns.iter().map(column).sum()
     }
 
     /// Where row `row` (counted from 0) stands in the file.

@@ -330,6 +330,23 @@ fn sigma(sharing: &[Term], s: &[Vec<f64>]) -> f64 {
                 let norms: Vec<f64> = s.iter().map(|row| norm(&positive(row), dual(*p))).collect();
                 radius * norm(&norms, dual(*q))
             }
+            Term::Level {
+                groups,
+                p,
+                q,
+                radius,
+            } => {
+                let sum = |group: &Vec<usize>| -> Vec<f64> {
+                    (0..s[0].len())
+                        .map(|m| group.iter().map(|&task| s[task][m]).sum())
+                        .collect()
+                };
+                let norms: Vec<f64> = groups
+                    .iter()
+                    .map(|group| norm(&positive(&sum(group)), dual(*p)))
+                    .collect();
+                radius * norm(&norms, dual(*q))
+            }
         })
         .sum()
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::local::{LocalEngine, TaskData};
 use crate::gram::Grams;
 use crate::random::Random;
+use crate::view::View;
 
 /// One in this many samples is taken.
 const SHARE: usize = 4;
@@ -32,9 +33,9 @@ pub(crate) struct Coarse {
 }
 
 /// A task's rows in the full problem, in the smaller one, and which of the former the latter are.
-struct View {
-    full: Arc<[usize]>,
-    coarse: Arc<[usize]>,
+struct Coarser {
+    full: View,
+    coarse: View,
     kept: Vec<usize>,
 }
 
@@ -49,30 +50,29 @@ impl LocalEngine {
         let mut tasks = Vec::with_capacity(self.tasks.len());
         let mut places = Vec::with_capacity(self.tasks.len());
         // Equal views stay one.
-        let mut views: Vec<View> = Vec::new();
+        let mut views: Vec<Coarser> = Vec::new();
         for task in &self.tasks {
             let chosen = &chosen[task.samples];
             let (view, kept) = match &task.view {
-                None => (None, chosen.clone()),
-                Some(view) => {
-                    let known = views.iter().find(|known| Arc::ptr_eq(&known.full, view));
-                    let (coarse, kept) = if let Some(known) = known {
-                        (Arc::clone(&known.coarse), known.kept.clone())
+                View::All => (View::All, chosen.clone()),
+                view @ View::Rows(rows) => {
+                    let known = views.iter().find(|known| known.full == *view);
+                    if let Some(known) = known {
+                        (known.coarse.clone(), known.kept.clone())
                     } else {
-                        let found = view
+                        let found = rows
                             .iter()
                             .enumerate()
                             .filter_map(|(i, at)| Some((i, chosen.binary_search(at).ok()?)));
                         let (kept, coarse): (Vec<usize>, Vec<usize>) = found.unzip();
-                        let coarse: Arc<[usize]> = coarse.into();
-                        views.push(View {
-                            full: Arc::clone(view),
-                            coarse: Arc::clone(&coarse),
+                        let coarse = View::of(coarse);
+                        views.push(Coarser {
+                            full: view.clone(),
+                            coarse: coarse.clone(),
                             kept: kept.clone(),
                         });
                         (coarse, kept)
-                    };
-                    (Some(coarse), kept)
+                    }
                 }
             };
             // With more kernels than samples, weights fit what few samples happen to be there.
@@ -92,7 +92,8 @@ impl LocalEngine {
             .zip(&chosen)
             .map(|(grams, chosen)| {
                 let kernels: Vec<usize> = (0..grams.kernels()).collect();
-                self.pool.install(|| grams.part(&kernels, Some(chosen)))
+                let view = View::of(chosen.as_slice());
+                self.pool.install(|| grams.part(&kernels, &view))
             })
             .collect();
         Some(Coarse {

@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape, dot};
 use crate::inner::{Allowance, Effort, Fitted, Here, Solved, State, TaskEvaluation};
-use crate::ledger::Ledger;
 use crate::linalg::axpy;
 use crate::machine::{Conjugate, Dual};
 use crate::pool::Pool;
+use crate::view::View;
 
 /// One task as the engine needs it.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(crate) struct TaskData {
     /// Which sample set.
     pub(crate) samples: usize,
     /// Which of its rows.
-    pub(crate) view: Option<Arc<[usize]>>,
+    pub(crate) view: View,
     /// (ḡ, Ω)
     pub(crate) dual: Dual,
 }
@@ -30,8 +30,8 @@ impl TaskData {
     /// The Gram matrices as the task sees them.
     pub(super) fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
         TaskGrams {
-            grams: &grams[self.samples],
-            view: self.view.as_deref(),
+            grams: grams[self.samples].as_ref(),
+            view: &self.view,
         }
     }
 
@@ -98,7 +98,6 @@ pub(crate) struct LocalEngine {
     /// Those that are still wanted; the last one is known anyway.
     wanted: Vec<usize>,
     evaluations: usize,
-    ledger: Ledger,
 }
 
 impl LocalEngine {
@@ -109,10 +108,9 @@ impl LocalEngine {
         shrinking: bool,
         pool: Pool,
     ) -> Self {
-        let ledger = Ledger::default();
         let states = tasks
             .iter()
-            .map(|task| State::new(&task.dual, None, &ledger))
+            .map(|task| State::new(&task.dual, None, grams[task.samples].ledger()))
             .collect();
         Self {
             grams,
@@ -125,7 +123,6 @@ impl LocalEngine {
             remembered: BTreeMap::new(),
             wanted: Vec::new(),
             evaluations: 0,
-            ledger,
         }
     }
 
@@ -246,7 +243,7 @@ impl Engine for LocalEngine {
     fn shape(&self) -> Shape {
         Shape {
             tasks: self.tasks.len(),
-            kernels: self.grams.first().map_or(0, Grams::kernels),
+            kernels: self.grams.first().map_or(0, |grams| grams.kernels()),
         }
     }
 
@@ -358,7 +355,7 @@ impl Engine for LocalEngine {
     }
 
     fn bytes(&self) -> u64 {
-        self.grams.iter().map(Grams::bytes).sum()
+        self.grams.iter().map(|grams| grams.bytes()).sum()
     }
 
     fn local_maxima(&mut self) -> Option<&mut dyn LocalMaxima> {
@@ -379,7 +376,6 @@ impl LocalMaxima for LocalEngine {
             curvature: false,
             ..self.effort(request)
         };
-        let ledger = &self.ledger.clone();
         let maxima = self.for_each_task(theta, |number, task, state, grams, rows| {
             let weights = theta.row(number);
             let here = Here {
@@ -401,7 +397,7 @@ impl LocalMaxima for LocalEngine {
                     task.dual.linear.len(),
                     seed ^ (number as u64) << 20 ^ (start as u64) << 40,
                 );
-                let mut other = State::new(&task.dual, Some(&order), ledger);
+                let mut other = State::new(&task.dual, Some(&order), grams.grams.ledger());
                 let maximum = local_maximum(other.evaluate(&task.dual, here, &effort)?, weights);
                 let same = |known: &LocalMaximum| {
                     (known.value - maximum.value).abs() <= 1e-7 * maximum.value.abs()

@@ -1,12 +1,16 @@
 //! Kernel values between new samples and support rows, for prediction.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::build::{inverse_norm, is_normalised, map_base, own_value};
-use super::pairs::{Others, Packed};
+use super::memory::take_large;
+use super::normaliser::Normaliser;
+use super::pairs::{Packed, copied_bytes};
+use super::plan::{SameBase, by_statistic};
 use crate::data::Rows;
 use crate::error::Result;
-use crate::kernel::{Base, Kernel, KernelView};
+use crate::kernel::base::Arranged;
+use crate::kernel::{Base, Kernel, KernelView, Statistic};
+use crate::ledger::{self, Guard, Ledger};
 
 /// Base values mapped at a time: with as many results they fill the first cache.
 const PIECE: usize = 2048;
@@ -15,24 +19,26 @@ const PIECE: usize = 2048;
 #[derive(Debug)]
 pub(crate) struct CrossKernels<'a> {
     groups: Vec<Group<'a>>,
+    ledger: Ledger,
 }
 
 /// Kernels with one base on the same columns.
 #[derive(Debug)]
 struct Group<'a> {
     columns: Option<Vec<usize>>,
-    base: Base,
-    support: Packed,
-    others: Others,
+    statistic: Arc<dyn Statistic>,
+    support: Arranged<'a>,
     members: Vec<Member<'a>>,
+    _taken: Option<Guard>,
 }
 
 #[derive(Debug)]
 struct Member<'a> {
     number: usize,
     kernel: &'a dyn Kernel,
-    /// 1/√k(z,z) of the support rows, where the kernel is normalised.
-    scales: Option<Vec<f64>>,
+    is_normalised: bool,
+    /// Of the support rows.
+    normaliser: Normaliser,
 }
 
 /// New rows of one batch, as a kernel sees them: values with all support rows, row by row, and k(x, x).
@@ -53,93 +59,101 @@ impl<'a> CrossKernels<'a> {
         views: &'a [KernelView],
         wanted: &[usize],
         names: &[String],
-        support: Rows<'_>,
+        support: Rows<'a>,
         normalise: bool,
+        ledger: &Ledger,
     ) -> Result<Self> {
-        let mut groups: BTreeMap<(Base, Option<Vec<usize>>), Vec<usize>> = BTreeMap::new();
-        for &number in wanted {
-            let base = views[number].kernel.base();
-            if base != Base::Given {
-                let columns = views[number].columns.resolve(names)?;
-                groups.entry((base, columns)).or_default().push(number);
-            }
-        }
-        let groups = groups.into_iter().map(|((base, columns), members)| {
-            let support = Packed::new(support, columns.as_deref());
-            let member = |number: usize| {
-                let kernel = views[number].kernel.as_ref();
-                let scales = is_normalised(kernel, normalise).then(|| {
-                    let own = own_values(kernel, &support);
-                    own.iter().map(|&own| inverse_norm(own)).collect()
-                });
-                Member {
-                    number,
-                    kernel,
-                    scales,
-                }
-            };
-            Group {
-                base,
-                others: Others::new(&support, base),
-                members: members.into_iter().map(member).collect(),
+        let groups = by_statistic(names, views, wanted.iter().copied())?;
+        let groups = groups.into_iter().map(|same| {
+            let SameBase {
+                statistic,
                 columns,
-                support,
+                members,
+                ..
+            } = same;
+            let (count, width) = (support.rows(), support.columns());
+            let copies = copied_bytes(count, width, columns.as_deref(), statistic.as_ref());
+            let taken = take_large(ledger, copies);
+            let packed = Packed::new(support, columns.as_deref());
+            let own = packed.own(statistic.as_ref());
+            let member = |number: usize| Member::new(number, &views[number], &own, normalise);
+            Group {
+                members: members.into_iter().map(member).collect(),
+                support: packed.arrange(statistic.as_ref()),
+                columns,
+                statistic,
+                _taken: taken,
             }
         });
         Ok(Self {
             groups: groups.collect(),
+            ledger: ledger.clone(),
         })
     }
 
     /// Calls `each` with pieces of K_m(x, z), normalised as in training, for all kernels and all of the rows x.
     pub(crate) fn pieces(&self, x: Rows<'_>, mut each: impl FnMut(CrossPiece<'_>)) {
         for group in &self.groups {
-            group.pieces(x, &mut each);
+            group.pieces(x, &self.ledger, &mut each);
         }
     }
 }
 
-impl Group<'_> {
-    fn pieces(&self, x: Rows<'_>, each: &mut impl FnMut(CrossPiece<'_>)) {
-        let x = Packed::new(x, self.columns.as_deref());
-        let m = self.others.count();
-        let mut base = vec![0.0; x.count() * m];
-        if self.base != Base::Own && m > 0 {
-            self.others.block(x.values(), m, &mut base, m);
+impl<'a> Member<'a> {
+    /// With s(z, z) of the support rows.
+    fn new(number: usize, view: &'a KernelView, own: &[f64], normalise: bool) -> Self {
+        let kernel = view.kernel.as_ref();
+        let mut member = Self {
+            number,
+            kernel,
+            is_normalised: Normaliser::is_wanted(kernel, normalise),
+            normaliser: Normaliser::default(),
+        };
+        (_, member.normaliser) = member.own(own);
+        member
+    }
+
+    fn map(&self, values: &mut [f64]) {
+        if matches!(self.kernel.base(), Base::Of(_)) {
+            self.kernel.map(values);
         }
+    }
+
+    /// k(x, x) as it is used, from s(x, x), and what normalises these rows.
+    fn own(&self, own: &[f64]) -> (Vec<f64>, Normaliser) {
+        let mut own = own.to_vec();
+        self.map(&mut own);
+        let normaliser = if self.is_normalised {
+            Normaliser::new(&own)
+        } else {
+            Normaliser::default()
+        };
+        normaliser.diagonal(&mut own);
+        (own, normaliser)
+    }
+}
+
+impl Group<'_> {
+    fn pieces(&self, x: Rows<'_>, ledger: &Ledger, each: &mut impl FnMut(CrossPiece<'_>)) {
+        let (count, m) = (x.rows(), self.support.count());
+        let x = Packed::new(x, self.columns.as_deref());
+        let _taken = take_large(ledger, ledger::bytes_of::<f64>(count * m));
+        let mut base = vec![0.0; count * m];
+        if m > 0 {
+            let support = &self.support;
+            self.statistic.block(x.values(), support, m, &mut base, m);
+        }
+        let own = x.own(self.statistic.as_ref());
         let rows = (PIECE / m.max(1)).max(1);
-        let mut piece = vec![0.0; rows.min(x.count()) * m];
+        let mut piece = vec![0.0; rows.min(count) * m];
         for member in &self.members {
-            let mut own = own_values(member.kernel, &x);
-            let scales: Option<Vec<f64>> = member
-                .scales
-                .is_some()
-                .then(|| own.iter().map(|&own| inverse_norm(own)).collect());
-            if let Some(scales) = &scales {
-                for (own, scale) in own.iter_mut().zip(scales) {
-                    *own = own_value(*scale);
-                }
-            }
-            for first in (0..x.count()).step_by(rows) {
-                let until = (first + rows).min(x.count());
+            let (own, normaliser) = member.own(&own);
+            for first in (0..count).step_by(rows) {
+                let until = (first + rows).min(count);
                 let values = &mut piece[..(until - first) * m];
-                if self.base == Base::Own {
-                    for (row, i) in values.chunks_exact_mut(m.max(1)).zip(first..) {
-                        for (j, value) in row.iter_mut().enumerate() {
-                            *value = member.kernel.value(x.row(i), self.support.row(j));
-                        }
-                    }
-                } else {
-                    values.copy_from_slice(&base[first * m..until * m]);
-                    member.kernel.map(values);
-                }
-                if let (Some(new), Some(support)) = (&scales, &member.scales) {
-                    for (row, scale) in values.chunks_exact_mut(m.max(1)).zip(&new[first..]) {
-                        for (value, other) in row.iter_mut().zip(support) {
-                            *value *= scale * other;
-                        }
-                    }
-                }
+                values.copy_from_slice(&base[first * m..until * m]);
+                member.map(values);
+                normaliser.cross(&member.normaliser, values, first);
                 each(CrossPiece {
                     kernel: member.number,
                     first,
@@ -151,24 +165,12 @@ impl Group<'_> {
     }
 }
 
-/// k(x, x) of all rows.
-fn own_values(kernel: &dyn Kernel, x: &Packed) -> Vec<f64> {
-    let mut own = match kernel.base() {
-        Base::Product => x.squared_norms(),
-        Base::Own => (0..x.count())
-            .map(|i| kernel.value(x.row(i), x.row(i)))
-            .collect(),
-        _ => vec![0.0; x.count()],
-    };
-    map_base(kernel, &mut own);
-    own
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::Samples;
-    use crate::gram::{Definiteness, Storage, build};
+    use crate::gram::Storage;
+    use crate::gram::tests::{build, value};
     use crate::kernel::parse_kernels;
 
     #[test]
@@ -191,24 +193,16 @@ mod tests {
             let samples = Samples::new(values, n, d).unwrap();
             let rows = samples.rows();
             for normalise in [false, true] {
-                let (grams, _) = build(
-                    &samples,
-                    0,
-                    &kernels,
-                    normalise,
-                    Definiteness::Assume,
-                    Storage::Kept,
-                    false,
-                )
-                .unwrap();
-                let cross =
-                    CrossKernels::new(&kernels, &wanted, samples.columns(), rows, normalise)
-                        .unwrap();
+                let grams = build(&samples, &kernels, normalise, Storage::Kept);
+                let ledger = grams.ledger();
+                let names = samples.columns();
+                let cross = CrossKernels::new(&kernels, &wanted, names, rows, normalise, ledger);
+                let cross = cross.unwrap();
                 let mut seen = 0;
                 cross.pieces(rows, |piece| {
                     for (i, row) in (piece.first..).zip(piece.values.chunks_exact(n)) {
                         let gram: Vec<f64> = (0..n)
-                            .map(|j| grams.matrices[piece.kernel].value(i * n + j))
+                            .map(|j| value(grams.as_ref(), piece.kernel, i, j))
                             .collect();
                         for (value, expected) in row.iter().zip(&gram) {
                             assert!((value - expected).abs() <= 1e-13 * expected.abs().max(1.0));

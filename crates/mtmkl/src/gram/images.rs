@@ -1,45 +1,74 @@
-//! U_m = K_mβ for all kernels and all tasks on the same samples, as the engine asks for it.
+//! U_m = K_mβ on the support of β for all tasks on the same samples: β'K_mβ and the curvature are made of it.
 //!
-//! On the support of β, which is where sensitivities β'K_mβ and the curvature want it: matrices are symmetric, so half of the support's rows
-//! is enough, and each piece of a row is read once, or made once, for all tasks. Or on all samples, by the change of β.
+//! Matrices are symmetric, so half of the support's rows is enough, and each piece of a row is read once, or made once, for all tasks.
 
 use rayon::prelude::*;
 
-use super::TaskGrams;
-use super::mapped::{Mapped, Triangle, visit};
-use super::matrix::{Matrix, Values};
+use super::operator::{ByChange, Image, OnSupport, Operator};
 use crate::vector;
+use crate::view::View;
 
-/// What one task asks for.
-#[derive(Debug)]
-pub(crate) enum Image<'a> {
-    Support(OnSupport<'a>),
-    Change(ByChange<'a>),
+/// U_m on all samples for the tasks that ask for it by the change of β; the other tasks are left to do.
+pub(super) fn add_changes<'a>(
+    operator: &impl Operator,
+    view: &View,
+    tasks: Vec<Image<'a>>,
+) -> Vec<OnSupport<'a>> {
+    let (mut supports, mut changes, mut outs) = (Vec::new(), Vec::new(), Vec::new());
+    for task in tasks {
+        match task {
+            Image::Support(task) => supports.push(task),
+            Image::Change(ByChange { change, out }) => {
+                changes.push(change);
+                outs.push(out);
+            }
+        }
+    }
+    if !changes.is_empty() {
+        // Kernel by kernel: one task after the other finds rows in the cache.
+        let outs = outs_by_kernel(outs.into_iter(), operator.kernels());
+        outs.into_par_iter().enumerate().for_each(|(kernel, outs)| {
+            for (change, out) in changes.iter().zip(outs) {
+                operator.add_rows(view, kernel, change, out);
+            }
+        });
+    }
+    supports
 }
 
-/// U_m on the support of β, anew.
-#[derive(Debug)]
-pub(crate) struct OnSupport<'a> {
-    /// β, one number per sample.
-    pub(crate) beta: &'a [f64],
-    /// In ascending order; β is zero everywhere else.
-    pub(crate) support: &'a [usize],
-    /// For one kernel after the other, a number for each sample of the support.
-    pub(crate) out: &'a mut [f64],
+/// The samples that belong to the support of one of these tasks, in ascending order, as places in the view and as rows of the set.
+pub(super) fn used(tasks: &[OnSupport<'_>], view: &View, count: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut is_used = vec![false; count];
+    for task in tasks {
+        for &i in task.support {
+            is_used[i] = true;
+        }
+    }
+    let used: Vec<usize> = (0..count).filter(|&i| is_used[i]).collect();
+    let positions = used.iter().map(|&i| view.position(i)).collect();
+    (used, positions)
 }
 
-/// U_m on all samples, by the change of β.
-#[derive(Debug)]
-pub(crate) struct ByChange<'a> {
-    /// Samples, and by how much their β changed.
-    pub(crate) change: Vec<(usize, f64)>,
-    /// U_m as it was; for one kernel after the other, a number for each sample.
-    pub(crate) out: &'a mut [f64],
+/// Where results go, one after the other.
+pub(super) type Outs<'a> = Vec<&'a mut [f64]>;
+
+/// What each kernel is to write, task by task, from what each task asks for, kernel by kernel.
+pub(super) fn outs_by_kernel<'a>(
+    outs: impl Iterator<Item = Outs<'a>>,
+    kernels: usize,
+) -> Vec<Outs<'a>> {
+    let mut by_kernel: Vec<Outs<'a>> = std::iter::repeat_with(Vec::new).take(kernels).collect();
+    for task in outs {
+        for (kernel, out) in by_kernel.iter_mut().zip(task) {
+            kernel.push(out);
+        }
+    }
+    by_kernel
 }
 
 /// β of one task on the samples that matrices are read for.
 #[derive(Debug)]
-struct Factor {
+pub(super) struct Factor {
     beta: Vec<f64>,
     /// Whether the product is wanted there; where it is not, β is zero.
     is_wanted: Vec<bool>,
@@ -49,7 +78,7 @@ struct Factor {
 
 impl Factor {
     /// On these samples, in ascending order, the support among them.
-    fn new(task: &OnSupport<'_>, samples: &[usize]) -> Self {
+    pub(super) fn new(task: &OnSupport<'_>, samples: &[usize]) -> Self {
         let mut is_wanted = vec![false; samples.len()];
         let mut places = Vec::with_capacity(task.support.len());
         let mut wanted = task.support.iter().peekable();
@@ -69,7 +98,7 @@ impl Factor {
 
 /// Kβ of all tasks, as it is added up: rows are those of the lower triangle of K.
 #[derive(Debug)]
-struct Sums<'a> {
+pub(super) struct Sums<'a> {
     factors: &'a [Factor],
     products: Vec<Vec<f64>>,
 }
@@ -80,7 +109,7 @@ const FOUR: usize = 4;
 const BLOCK: usize = 32;
 
 impl<'a> Sums<'a> {
-    fn new(factors: &'a [Factor]) -> Self {
+    pub(super) fn new(factors: &'a [Factor]) -> Self {
         let products = factors
             .iter()
             .map(|factor| vec![0.0; factor.beta.len()])
@@ -89,7 +118,7 @@ impl<'a> Sums<'a> {
     }
 
     /// Takes in K(row, from..from + values), up to the diagonal at most.
-    fn add(&mut self, row: usize, from: usize, values: &[f64]) {
+    pub(super) fn add(&mut self, row: usize, from: usize, values: &[f64]) {
         for (factor, product) in self.factors.iter().zip(&mut self.products) {
             if factor.is_wanted[row] {
                 add_part(factor, product, row, from, values);
@@ -98,7 +127,7 @@ impl<'a> Sums<'a> {
     }
 
     /// The products where they are wanted, task by task.
-    fn write(&self, outs: &mut [&mut [f64]]) {
+    pub(super) fn write(&self, outs: &mut [&mut [f64]]) {
         for ((factor, product), out) in self.factors.iter().zip(&self.products).zip(outs) {
             for (value, &place) in out.iter_mut().zip(&factor.places) {
                 *value = product[place];
@@ -149,7 +178,7 @@ fn add_part(factor: &Factor, product: &mut [f64], row: usize, from: usize, value
 }
 
 /// Takes in the rows of an n × n matrix that are used, as they lie there.
-fn add_rows(sums: &mut Sums<'_>, matrix: &[f64], n: usize, used: &[usize]) {
+pub(super) fn add_rows(sums: &mut Sums<'_>, matrix: &[f64], n: usize, used: &[usize]) {
     for at in used.chunks(BLOCK) {
         let rows: Vec<&[f64]> = at.iter().map(|i| &matrix[i * n..=i * n + i]).collect();
         sums.add_block(at, &rows);
@@ -157,7 +186,7 @@ fn add_rows(sums: &mut Sums<'_>, matrix: &[f64], n: usize, used: &[usize]) {
 }
 
 /// The same in single precision.
-fn add_single(sums: &mut Sums<'_>, matrix: &[f32], n: usize, used: &[usize]) {
+pub(super) fn add_single(sums: &mut Sums<'_>, matrix: &[f32], n: usize, used: &[usize]) {
     // In double precision they take more room than the cache has for a whole block.
     const SOME: usize = BLOCK / 4;
     let mut wide = vec![0.0; SOME * n];
@@ -172,273 +201,17 @@ fn add_single(sums: &mut Sums<'_>, matrix: &[f32], n: usize, used: &[usize]) {
 }
 
 /// Takes in the entries of an n × n matrix that are used, picked out of their rows.
-fn add_picked<T: Copy + Into<f64>>(sums: &mut Sums<'_>, matrix: &[T], n: usize, used: &[usize]) {
+pub(super) fn add_picked<T: Copy + Into<f64>>(
+    sums: &mut Sums<'_>,
+    matrix: &[T],
+    n: usize,
+    used: &[usize],
+) {
     let mut row = Vec::with_capacity(used.len());
     for (at, &i) in used.iter().enumerate() {
         let values = &matrix[i * n..(i + 1) * n];
         row.clear();
         row.extend(used[..=at].iter().map(|&j| values[j].into()));
         sums.add(at, 0, &row);
-    }
-}
-
-/// One kernel, and where its U go.
-struct Job<'a> {
-    matrix: &'a Matrix,
-    outs: Vec<&'a mut [f64]>,
-}
-
-/// Kernels that are made from one base at a time.
-const TOGETHER: usize = 8;
-
-impl<'a> Job<'a> {
-    fn mapped(&self) -> Option<&'a Mapped> {
-        match self.matrix {
-            Matrix::Mapped(mapped) => Some(mapped),
-            _ => None,
-        }
-    }
-
-    fn has_base_of(&self, other: &Self) -> bool {
-        let address = |job: &Self| job.mapped().map(Mapped::base_address);
-        address(self).is_some() && address(self) == address(other)
-    }
-}
-
-impl TaskGrams<'_> {
-    /// U_m of all these tasks for every kernel. Threads share the work; who does what makes no difference.
-    pub(crate) fn images(&self, tasks: Vec<Image<'_>>) {
-        let (mut supports, mut changes) = (Vec::new(), Vec::new());
-        for task in tasks {
-            match task {
-                Image::Support(task) => supports.push(task),
-                Image::Change(task) => changes.push(task),
-            }
-        }
-        self.add_changes(changes);
-        self.images_on_supports(supports);
-    }
-
-    fn add_changes(&self, mut tasks: Vec<ByChange<'_>>) {
-        // Kernel by kernel: one task after the other finds rows in the cache.
-        let mut outs: Vec<_> = tasks
-            .iter_mut()
-            .map(|task| (&task.change, task.out.chunks_exact_mut(self.count())))
-            .collect();
-        let jobs: Vec<Vec<_>> = (0..self.grams.kernels())
-            .map(|_| {
-                let outs = outs.iter_mut();
-                outs.filter_map(|(change, outs)| Some((*change, outs.next()?)))
-                    .collect()
-            })
-            .collect();
-        jobs.into_par_iter().enumerate().for_each(|(kernel, job)| {
-            for (change, out) in job {
-                self.add_rows(kernel, change, out);
-            }
-        });
-    }
-
-    fn images_on_supports(&self, mut tasks: Vec<OnSupport<'_>>) {
-        if tasks.is_empty() {
-            return;
-        }
-        let count = self.count();
-        let mut is_used = vec![false; count];
-        for task in &tasks {
-            for &i in task.support {
-                is_used[i] = true;
-            }
-        }
-        let all: Vec<usize> = (0..count).collect();
-        let used: Vec<usize> = (0..count).filter(|&i| is_used[i]).collect();
-        let positions: Vec<usize> = used.iter().map(|&i| self.position(i)).collect();
-        let factors = |samples: &[usize]| -> Vec<Factor> {
-            let tasks = tasks.iter();
-            tasks.map(|task| Factor::new(task, samples)).collect()
-        };
-        // Rows that lie there as the task sees them are read as they are: faster than picking what is used.
-        let lies_there =
-            |matrix: &Matrix| self.view.is_none() && !matches!(matrix, Matrix::Mapped(_));
-        let matrices = &self.grams.matrices;
-        let of_all = factors(if matrices.iter().any(lies_there) {
-            &all
-        } else {
-            &[]
-        });
-        let of_used = factors(if matrices.iter().all(lies_there) {
-            &[]
-        } else {
-            &used
-        });
-        let triangle = Triangle::new(used.len());
-
-        let mut outs: Vec<_> = tasks
-            .iter_mut()
-            .map(|task| task.out.chunks_exact_mut(task.support.len().max(1)))
-            .collect();
-        let mut jobs: Vec<Job<'_>> = matrices
-            .iter()
-            .map(|matrix| {
-                let outs = outs.iter_mut().map(|out| out.next().unwrap_or_default());
-                Job {
-                    matrix,
-                    outs: outs.collect(),
-                }
-            })
-            .collect();
-        // Kernels of the same base together, so that what is used of it is picked once for several of them.
-        jobs.sort_by_key(|job| match job.matrix {
-            Matrix::Mapped(mapped) => mapped.base_address(),
-            _ => 0,
-        });
-        let mut groups: Vec<Vec<Job<'_>>> = Vec::new();
-        for job in jobs {
-            match groups.last_mut() {
-                Some(group) if group.len() < TOGETHER && group[0].has_base_of(&job) => {
-                    group.push(job);
-                }
-                _ => groups.push(vec![job]),
-            }
-        }
-        let n = self.grams.samples;
-        groups.into_par_iter().for_each(|mut group| {
-            let made: Vec<&Mapped> = group.iter().filter_map(Job::mapped).collect();
-            if !made.is_empty() {
-                let mut sums: Vec<Sums<'_>> = made.iter().map(|_| Sums::new(&of_used)).collect();
-                visit(&made, &triangle, &positions, |number, row, from, values| {
-                    sums[number].add(row, from, values);
-                });
-                for (job, sums) in group.iter_mut().zip(&sums) {
-                    sums.write(&mut job.outs);
-                }
-                return;
-            }
-            for Job { matrix, outs } in &mut group {
-                let lies_there = lies_there(matrix);
-                let mut sums = Sums::new(if lies_there { &of_all } else { &of_used });
-                let values = matrix.values(0, n * n);
-                match (&values, lies_there) {
-                    (Values::Double(values), true) => add_rows(&mut sums, values, n, &used),
-                    (Values::Single(values), true) => add_single(&mut sums, values, n, &used),
-                    (Values::Double(values), _) => add_picked(&mut sums, values, n, &positions),
-                    (Values::Single(values), _) => add_picked(&mut sums, values, n, &positions),
-                    (Values::Made(values), _) => add_picked(&mut sums, values, n, &positions),
-                }
-                sums.write(outs);
-            }
-        });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Samples;
-    use crate::gram::{Definiteness, Grams, Storage, build};
-    use crate::kernel::{KernelView, parse_kernels};
-    use crate::random::Random;
-
-    fn grams(n: usize, storage: Storage, single: bool) -> Grams {
-        let mut random = Random::new(n as u64);
-        let values = (0..3 * n).map(|_| random.uniform()).collect();
-        let samples = Samples::new(values, n, 3).unwrap();
-        let kernels: Vec<KernelView> =
-            ["rbf:sigma=0.5|2", "poly:degree=3", "chi2", "rbf:sigma=1@f1"]
-                .iter()
-                .flat_map(|spec| parse_kernels(spec).unwrap())
-                .collect();
-        let definiteness = Definiteness::Assume;
-        let built = build(&samples, 0, &kernels, true, definiteness, storage, single);
-        built.unwrap().0
-    }
-
-    /// Some β with about this share of zeros, and the support; now and then a sample belongs to it though its β is zero.
-    fn some(count: usize, zeros: f64, random: &mut Random) -> (Vec<f64>, Vec<usize>) {
-        let mut support = Vec::new();
-        let beta = (0..count)
-            .map(|i| {
-                if random.uniform() < zeros {
-                    return 0.0;
-                }
-                support.push(i);
-                if i % 7 == 3 {
-                    0.0
-                } else {
-                    random.uniform() - 0.5
-                }
-            })
-            .collect();
-        (beta, support)
-    }
-
-    #[test]
-    fn images_are_those_of_whole_rows() {
-        for n in [1, 2, 5, 40, 130] {
-            let mut random = Random::new(7);
-            let mut view: Vec<usize> = (0..n).collect();
-            random.shuffle(&mut view);
-            view.truncate(n.div_ceil(2));
-            let cases = [
-                (Storage::Kept, false),
-                (Storage::Kept, true),
-                (Storage::OnDemand, false),
-                (Storage::OnDemand, true),
-            ];
-            for ((storage, single), view) in cases
-                .into_iter()
-                .flat_map(|case| [(case, None), (case, Some(view.as_slice()))])
-            {
-                let grams = grams(n, storage, single);
-                let task = TaskGrams {
-                    grams: &grams,
-                    view,
-                };
-                let count = task.count();
-                let asked: Vec<(Vec<f64>, Vec<usize>)> = [0.0, 0.6, 0.2, 1.0]
-                    .into_iter()
-                    .map(|zeros| some(count, zeros, &mut random))
-                    .collect();
-                let on = |threads: usize| -> Vec<Vec<f64>> {
-                    let mut outs: Vec<Vec<f64>> = asked
-                        .iter()
-                        .map(|(_, support)| vec![f64::NAN; support.len() * grams.kernels()])
-                        .collect();
-                    let images: Vec<Image<'_>> = asked
-                        .iter()
-                        .zip(&mut outs)
-                        .map(|((beta, support), out)| {
-                            Image::Support(OnSupport { beta, support, out })
-                        })
-                        .collect();
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                    pool.unwrap().install(|| task.images(images));
-                    outs
-                };
-                let found = on(1);
-                assert_eq!(found, on(3));
-                for ((beta, support), found) in asked.iter().zip(&found) {
-                    let rows: Vec<(usize, f64)> = beta.iter().copied().enumerate().collect();
-                    for kernel in 0..grams.kernels() {
-                        let mut whole = vec![0.0; count];
-                        task.add_rows(kernel, &rows, &mut whole);
-                        let found = &found[kernel * support.len()..];
-                        for (&i, value) in support.iter().zip(found) {
-                            assert!((whole[i] - value).abs() < 1e-12, "{storage:?} {single}");
-                        }
-                    }
-                    let mut out = vec![0.25; count * grams.kernels()];
-                    let mut wanted = out.clone();
-                    for (kernel, wanted) in wanted.chunks_exact_mut(count).enumerate() {
-                        task.add_rows(kernel, &rows, wanted);
-                    }
-                    task.images(vec![Image::Change(ByChange {
-                        change: rows,
-                        out: &mut out,
-                    })]);
-                    assert_eq!(out, wanted);
-                }
-            }
-        }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
+use crate::ledger::{self, Guard, Ledger};
+
 /// From this many bytes on, memory is taken from the system in huge pages.
 const LARGE: usize = 4 << 20;
 
@@ -14,24 +16,63 @@ const LARGE: usize = 4 << 20;
 /// Writing to fresh memory is mostly the system's work: it clears every page on its first use. With pages of 2 MiB in place of
 /// 4 KiB that takes a quarter of the time, and reading rows later needs fewer address translations.
 #[derive(Debug)]
-pub(crate) enum Memory<T> {
+pub(crate) struct Memory<T> {
+    pages: Pages<T>,
+    _taken: Option<Guard>,
+}
+
+#[derive(Debug)]
+enum Pages<T> {
     Small(Vec<T>),
     Large(MmapMut),
 }
 
 impl<T: Pod> Memory<T> {
-    /// Zeros.
-    pub(crate) fn zeros(count: usize) -> Self {
+    /// Zeros that stay. They are taken from the ledger however few: many small matrices are much.
+    pub(crate) fn zeros(count: usize, ledger: &Ledger) -> Self {
+        let taken = ledger.take(ledger::bytes_of::<T>(count));
+        Self::with(count, Some(taken))
+    }
+
+    /// Zeros that do not stay: taken from the ledger if they are many.
+    pub(crate) fn passing(count: usize, ledger: &Ledger) -> Self {
+        Self::with(count, take_large(ledger, ledger::bytes_of::<T>(count)))
+    }
+
+    /// Zeros that were taken beforehand.
+    pub(super) fn reserved(count: usize) -> Self {
+        Self::with(count, None)
+    }
+
+    fn with(count: usize, taken: Option<Guard>) -> Self {
         let bytes = count.saturating_mul(size_of::<T>());
+        let mut pages = None;
         if bytes >= LARGE
             && let Ok(map) = MmapMut::map_anon(bytes)
         {
             // A wish: where it is not granted, nothing changes but the time.
             #[cfg(target_os = "linux")]
             let _ = map.advise(memmap2::Advice::HugePage);
-            return Self::Large(map);
+            pages = Some(Pages::Large(map));
         }
-        Self::Small(vec![T::zeroed(); count])
+        Self {
+            pages: pages.unwrap_or_else(|| Pages::Small(vec![T::zeroed(); count])),
+            _taken: taken,
+        }
+    }
+}
+
+/// Takes bytes that are too many to pass by uncounted.
+pub(crate) fn take_large(ledger: &Ledger, bytes: u64) -> Option<Guard> {
+    (large(bytes) > 0).then(|| ledger.take(bytes))
+}
+
+/// These bytes as far as [`take_large`] takes them.
+pub(super) fn large(bytes: u64) -> u64 {
+    if bytes >= ledger::LARGE as u64 {
+        bytes
+    } else {
+        0
     }
 }
 
@@ -39,18 +80,18 @@ impl<T: Pod> Deref for Memory<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        match self {
-            Self::Small(values) => values,
-            Self::Large(map) => bytemuck::cast_slice(map),
+        match &self.pages {
+            Pages::Small(values) => values,
+            Pages::Large(map) => bytemuck::cast_slice(map),
         }
     }
 }
 
 impl<T: Pod> DerefMut for Memory<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        match self {
-            Self::Small(values) => values,
-            Self::Large(map) => bytemuck::cast_slice_mut(map),
+        match &mut self.pages {
+            Pages::Small(values) => values,
+            Pages::Large(map) => bytemuck::cast_slice_mut(map),
         }
     }
 }
@@ -93,16 +134,6 @@ impl<T: Pod> From<Memory<T>> for Part<T> {
     }
 }
 
-impl<T> From<Vec<T>> for Part<T> {
-    fn from(values: Vec<T>) -> Self {
-        let range = 0..values.len();
-        Self {
-            memory: Arc::new(Memory::Small(values)),
-            range,
-        }
-    }
-}
-
 impl<T: Pod> Deref for Part<T> {
     type Target = [T];
 
@@ -118,8 +149,10 @@ mod tests {
     #[test]
     fn large_and_small_hold_the_same() {
         for count in [0, 1, LARGE / 8 - 1, LARGE / 8, LARGE / 8 + 12_345] {
-            let mut values = Memory::<f64>::zeros(count);
-            assert_eq!(matches!(values, Memory::Large(_)), count * 8 >= LARGE);
+            let ledger = Ledger::default();
+            let mut values = Memory::<f64>::zeros(count, &ledger);
+            assert_eq!(matches!(values.pages, Pages::Large(_)), count * 8 >= LARGE);
+            assert_eq!(ledger.taken(), 8 * count as u64);
             assert_eq!(values.len(), count);
             assert!(values.iter().all(|&value| value == 0.0));
             for (i, value) in values.iter_mut().enumerate() {
@@ -128,6 +161,8 @@ mod tests {
             let parts: Vec<Part<f64>> = Part::split(values, count.div_ceil(3).max(1)).collect();
             let kept: Vec<f64> = parts.iter().flat_map(|part| part.iter().copied()).collect();
             assert!(kept.iter().enumerate().all(|(i, &value)| value == i as f64));
+            drop(parts);
+            assert_eq!(ledger.taken(), 0);
         }
     }
 }

@@ -1,44 +1,36 @@
-//! The bases x'z, ‖x − z‖² and ‖x − z‖₁ for many pairs of samples at once.
+//! A base statistic for all pairs of samples at once: s(x_i, x_j), n × n.
+
+use std::borrow::Cow;
 
 use rayon::prelude::*;
 
 use crate::data::Rows;
-use crate::kernel::Base;
-use crate::linalg;
-use crate::vector;
+use crate::kernel::Statistic;
+use crate::kernel::base::Arranged;
+use crate::ledger;
 
-/// Rows handled at a time: large enough for GEMM, small enough for the caches and for many threads.
-const BLOCK: usize = 64;
-
-/// Up to that many columns, distances are summed directly: faster than GEMM, and nothing cancels.
-const NARROW: usize = 8;
-
-/// The columns that a kernel sees, packed row by row.
+/// The columns that a kernel sees, row by row; a copy only where these are not all columns.
 #[derive(Debug)]
-pub(super) struct Packed {
-    values: Vec<f64>,
-    count: usize,
+pub(super) struct Packed<'a> {
+    values: Cow<'a, [f64]>,
     width: usize,
 }
 
-impl Packed {
+impl<'a> Packed<'a> {
     /// The chosen columns, all where there is no choice.
-    pub(super) fn new(rows: Rows<'_>, columns: Option<&[usize]>) -> Self {
-        let values = match columns {
-            None => rows.values().to_vec(),
-            Some(columns) => (0..rows.rows())
-                .flat_map(|i| columns.iter().map(move |&column| rows.row(i)[column]))
-                .collect(),
+    pub(super) fn new(rows: Rows<'a>, columns: Option<&[usize]>) -> Self {
+        let (values, width) = match columns {
+            None => (Cow::Borrowed(rows.values()), rows.columns()),
+            Some(columns) => {
+                let mut values = Vec::with_capacity(rows.rows() * columns.len());
+                for i in 0..rows.rows() {
+                    let row = rows.row(i);
+                    values.extend(columns.iter().map(|&column| row[column]));
+                }
+                (values.into(), columns.len())
+            }
         };
-        Self {
-            values,
-            count: rows.rows(),
-            width: columns.map_or(rows.columns(), <[usize]>::len),
-        }
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.count
+        Self { values, width }
     }
 
     /// All rows, one after the other.
@@ -46,119 +38,62 @@ impl Packed {
         &self.values
     }
 
-    pub(super) fn row(&self, i: usize) -> &[f64] {
-        &self.values[i * self.width..(i + 1) * self.width]
-    }
-
-    /// ‖x_i‖² of all rows.
-    pub(super) fn squared_norms(&self) -> Vec<f64> {
-        squared_norms(&self.values, self.width)
-    }
-}
-
-/// The rows that others are compared with, prepared for one base.
-#[derive(Debug)]
-pub(super) struct Others {
-    base: Base,
-    width: usize,
-    count: usize,
-    form: Form,
-}
-
-/// How the base is computed.
-#[derive(Debug)]
-enum Form {
-    /// Products of rows.
-    Rows(Vec<f64>),
-    /// Products of rows moved by −`means`, and their squared norms: ‖x − z‖² = ‖x‖² + ‖z‖² − 2x'z. Distances do not change
-    /// when all points move, and the sum loses fewer digits near the origin.
-    Centred {
-        rows: Vec<f64>,
-        means: Vec<f64>,
-        squares: Vec<f64>,
-    },
-    /// Sums over columns.
-    Columns(Vec<f64>),
-}
-
-impl Others {
-    pub(super) fn new(z: &Packed, base: Base) -> Self {
-        let (count, width) = (z.count, z.width);
-        let form = if base == Base::Product {
-            Form::Rows(z.values.clone())
-        } else if base == Base::SquaredDistance && width > NARROW {
-            let mut means = vec![0.0; width];
-            for row in z.values.chunks_exact(width) {
-                vector::axpy(1.0 / count as f64, row, &mut means);
-            }
-            let rows = moved(&z.values, &means);
-            let squares = squared_norms(&rows, width);
-            Form::Centred {
-                rows,
-                means,
-                squares,
-            }
+    /// s(x, x) of all rows.
+    pub(super) fn own(&self, statistic: &dyn Statistic) -> Vec<f64> {
+        let rows = self.values.chunks_exact(self.width);
+        if statistic.is_distance() {
+            vec![0.0; rows.len()]
         } else {
-            let column = |k: usize| z.values.iter().skip(k).step_by(width).copied();
-            Form::Columns((0..width).flat_map(column).collect())
-        };
-        Self {
-            base,
-            width,
-            count,
-            form,
+            rows.map(|x| statistic.value(x, x)).collect()
         }
     }
 
-    /// How many rows.
-    pub(super) fn count(&self) -> usize {
-        self.count
+    /// Arranged for a statistic.
+    pub(super) fn arrange(self, statistic: &dyn Statistic) -> Arranged<'a> {
+        let arrangement = statistic.arrangement(self.width);
+        Arranged::new(self.values, self.width, arrangement)
     }
 
-    /// Base values of the rows x (one after the other) with the first `until` of these rows. Those of each x are the first of
-    /// `stride` values in `out`.
-    pub(super) fn block(&self, x: &[f64], until: usize, out: &mut [f64], stride: usize) {
-        let d = self.width;
-        match &self.form {
-            Form::Rows(rows) => linalg::products_into(x, &rows[..until * d], d, out, stride),
-            Form::Centred {
-                rows,
-                means,
-                squares,
-            } => {
-                let x = moved(x, means);
-                linalg::products_into(&x, &rows[..until * d], d, out, stride);
-                for (row, own) in out.chunks_mut(stride).zip(squared_norms(&x, d)) {
-                    vector::squared_distances(own, &squares[..until], &mut row[..until]);
-                }
-            }
-            Form::Columns(columns) => {
-                for (row, x) in out.chunks_mut(stride).zip(x.chunks_exact(d)) {
-                    let out = &mut row[..until];
-                    match self.base {
-                        Base::Manhattan => {
-                            vector::sum_terms(x, columns, out, |a, b| (a - b).abs());
-                        }
-                        _ => vector::sum_terms(x, columns, out, |a, b| (a - b) * (a - b)),
-                    }
-                }
-            }
+    /// The same rows, borrowed.
+    fn borrowed(&self) -> Packed<'_> {
+        Packed {
+            values: Cow::Borrowed(&self.values),
+            width: self.width,
         }
     }
 }
 
-/// The lower triangle of the base matrix of x with itself, n × n; above it, some blocks are written too.
-pub(super) fn lower_triangle(x: &Packed, base: Base, out: &mut [f64]) {
-    let n = x.count;
-    let others = Others::new(x, base);
-    out.par_chunks_mut(n * BLOCK)
+/// Bytes of the copies that so many rows of so many columns take, packed and arranged.
+pub(super) fn copied_bytes(
+    count: usize,
+    width: usize,
+    columns: Option<&[usize]>,
+    statistic: &dyn Statistic,
+) -> u64 {
+    let packed = columns.map_or(0, |columns| ledger::bytes_of::<f64>(count * columns.len()));
+    let width = columns.map_or(width, <[usize]>::len);
+    packed.saturating_add(statistic.arrangement(width).bytes(count, width))
+}
+
+/// s(x_i, x_j) of all pairs, n × n, exactly symmetric.
+pub(super) fn write_base(x: &Packed<'_>, statistic: &dyn Statistic, out: &mut [f64]) {
+    let others = x.borrowed().arrange(statistic);
+    lower_triangle(x, statistic, &others, out);
+    mirror(out, others.count());
+}
+
+/// The lower triangle; above it, some blocks are written too.
+fn lower_triangle(x: &Packed<'_>, statistic: &dyn Statistic, z: &Arranged<'_>, out: &mut [f64]) {
+    let n = z.count();
+    let block = statistic.rows_at_a_time().max(1);
+    out.par_chunks_mut(n * block)
         .enumerate()
-        .for_each(|(block, rows)| {
-            let first = block * BLOCK;
+        .for_each(|(number, rows)| {
+            let first = number * block;
             let until = first + rows.len() / n;
             let own = &x.values[first * x.width..until * x.width];
-            others.block(own, until, rows, n);
-            if base == Base::SquaredDistance {
+            statistic.block(own, z, until, rows, n);
+            if statistic.is_distance() {
                 for (i, row) in (first..).zip(rows.chunks_exact_mut(n)) {
                     row[i] = 0.0;
                 }
@@ -166,14 +101,43 @@ pub(super) fn lower_triangle(x: &Packed, base: Base, out: &mut [f64]) {
         });
 }
 
-fn moved(rows: &[f64], means: &[f64]) -> Vec<f64> {
-    rows.chunks_exact(means.len())
-        .flat_map(|row| row.iter().zip(means).map(|(value, mean)| value - mean))
-        .collect()
+/// Rows and columns that are copied at a time, so that the column-wise writes stay in the caches.
+const TILE: usize = 32;
+
+/// Lower triangle → symmetric.
+pub(super) fn mirror(matrix: &mut [f64], n: usize) {
+    mirror_rows(matrix, n, 0);
 }
 
-fn squared_norms(rows: &[f64], width: usize) -> Vec<f64> {
-    rows.chunks_exact(width)
-        .map(|row| vector::dot(row, row))
-        .collect()
+/// The square of these rows on the diagonal of the matrix; `first` is the number of the first.
+fn mirror_rows(rows: &mut [f64], n: usize, first: usize) {
+    let count = rows.len() / n;
+    if count <= TILE {
+        for i in 0..count {
+            for j in 0..i {
+                rows[j * n + first + i] = rows[i * n + first + j];
+            }
+        }
+        return;
+    }
+    let half = (count / 2).next_multiple_of(TILE);
+    let (upper, lower) = rows.split_at_mut(half * n);
+    upper
+        .par_chunks_mut(TILE * n)
+        .enumerate()
+        .for_each(|(tile, upper)| {
+            let column = first + tile * TILE;
+            for (from, lower) in lower.chunks(TILE * n).enumerate() {
+                let start = first + half + from * TILE;
+                for (j, row) in upper.chunks_exact_mut(n).enumerate() {
+                    for (i, source) in lower.chunks_exact(n).enumerate() {
+                        row[start + i] = source[column + j];
+                    }
+                }
+            }
+        });
+    rayon::join(
+        || mirror_rows(upper, n, first),
+        || mirror_rows(lower, n, first + half),
+    );
 }

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::TaskGrams;
+use super::memory::Memory;
+use crate::ledger::{self, Guard, LARGE};
 use crate::vector;
 
 /// The combined kernel of one θ, row by row.
@@ -22,8 +24,15 @@ pub(crate) struct CombinedRows<'a> {
 
 #[derive(Debug)]
 enum Rows {
-    Single(Vec<OnceLock<Box<[f64]>>>),
-    Together(OnceLock<Vec<f64>>),
+    Single(Vec<OnceLock<Row>>),
+    Together(OnceLock<Memory<f64>>),
+}
+
+/// One row, and what is taken for it where all rows together are much.
+#[derive(Debug)]
+struct Row {
+    values: Box<[f64]>,
+    _taken: Option<Guard>,
 }
 
 impl<'a> CombinedRows<'a> {
@@ -69,11 +78,19 @@ impl<'a> CombinedRows<'a> {
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         let n = self.count();
         match &self.rows {
-            Rows::Single(rows) => rows[i].get_or_init(|| {
-                let mut row = vec![0.0; n].into_boxed_slice();
-                self.grams.add_kernels(i, &self.weights, &mut row);
-                row
-            }),
+            Rows::Single(rows) => {
+                let row = rows[i].get_or_init(|| {
+                    let bytes = ledger::bytes_of::<f64>(n);
+                    let is_much = bytes.saturating_mul(n as u64) >= LARGE as u64;
+                    let mut values = vec![0.0; n].into_boxed_slice();
+                    self.grams.add_kernels(i, &self.weights, &mut values);
+                    Row {
+                        values,
+                        _taken: is_much.then(|| self.grams.grams.ledger().take(bytes)),
+                    }
+                });
+                &row.values
+            }
             Rows::Together(rows) => {
                 let rows = rows.get_or_init(|| self.grams.combined(&self.weights));
                 &rows[i * n..(i + 1) * n]

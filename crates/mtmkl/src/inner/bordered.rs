@@ -146,7 +146,7 @@ impl Bordered {
 mod tests {
     use super::super::tests::some_kernel;
     use super::*;
-    use crate::gram::{Grams, TaskGrams};
+    use crate::gram::{TaskGrams, given};
     use crate::random::Random;
 
     #[test]
@@ -156,11 +156,8 @@ mod tests {
         let variables = Variables::new(n, copies);
         let count = variables.count();
         let kernel = some_kernel(n, &mut random);
-        let grams = Grams::given(n, vec![kernel.clone()]);
-        let view = TaskGrams {
-            grams: &grams,
-            view: None,
-        };
+        let grams = given(n, vec![kernel.clone()]);
+        let view = TaskGrams::all(grams.as_ref());
         let rows = CombinedRows::new(view, &[1.0]);
         // One variable cannot move, and the others are held back by very different amounts.
         let mut diagonal: Vec<f64> = (0..count).map(|v| [1e-3, 1.0, 1e3][v % 3]).collect();
@@ -186,11 +183,8 @@ mod tests {
         let mut random = Random::new(4);
         let n = 6;
         let kernel = some_kernel(n, &mut random);
-        let grams = Grams::given(n, vec![kernel]);
-        let view = TaskGrams {
-            grams: &grams,
-            view: None,
-        };
+        let grams = given(n, vec![kernel]);
+        let view = TaskGrams::all(grams.as_ref());
         let rows = CombinedRows::new(view, &[1.0]);
         let diagonal: Vec<f64> = (0..n).map(|_| 0.1 + random.uniform()).collect();
         let variables = Variables::one_each(n);

@@ -1,6 +1,6 @@
 //! U_m = K_mβ of one task for single kernels: what J's derivatives are made of.
 
-use crate::gram::{ByChange, Image, OnSupport, TaskGrams};
+use crate::gram::{ByChange, Image, OnSupport, TaskGrams, by_kernel};
 use crate::grid::dot;
 use crate::ledger::{Buffer, Ledger};
 use crate::linalg;
@@ -81,14 +81,14 @@ impl Images {
             }
             return Some(Image::Change(ByChange {
                 change,
-                out: &mut self.values,
+                out: by_kernel(&mut self.values, kernels),
             }));
         }
         self.make_room(kernels, support);
         Some(Image::Support(OnSupport {
             beta: &self.beta,
             support: &self.places,
-            out: &mut self.values,
+            out: by_kernel(&mut self.values, kernels),
         }))
     }
 
@@ -176,7 +176,7 @@ impl Images {
 mod tests {
     use super::super::tests::some_kernel;
     use super::*;
-    use crate::gram::Grams;
+    use crate::gram::given;
     use crate::machine::{Conjugate, Variables};
     use crate::random::Random;
 
@@ -186,11 +186,8 @@ mod tests {
     fn images_follow_beta_on_the_support_and_everywhere() {
         let mut random = Random::new(2);
         let matrices = (0..3).map(|_| some_kernel(SAMPLES, &mut random));
-        let grams = Grams::given(SAMPLES, matrices.collect());
-        let view = TaskGrams {
-            grams: &grams,
-            view: None,
-        };
+        let grams = given(SAMPLES, matrices.collect());
+        let view = TaskGrams::all(grams.as_ref());
         let dual = Dual {
             scale: 1.0,
             variables: Variables::one_each(SAMPLES),

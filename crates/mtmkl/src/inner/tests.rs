@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Allowance, Effort, Here, State, TaskEvaluation, bytes};
-use crate::gram::{CombinedRows, Grams, TaskGrams};
+use crate::gram::{CombinedRows, Grams, TaskGrams, given};
 use crate::grid::dot;
 use crate::ledger::Ledger;
 use crate::machine::{Conjugate, Dual, SmoothConjugate, Variables};
@@ -20,7 +20,7 @@ pub(super) fn some_kernel(n: usize, random: &mut Random) -> Vec<f64> {
 
 /// All samples of a set.
 pub(super) fn whole(grams: &Grams) -> TaskGrams<'_> {
-    TaskGrams { grams, view: None }
+    TaskGrams::all(grams.as_ref())
 }
 
 /// Kernel logistic regression: α = yβ in (0, C), φ = α ln(α/C) + (C − α) ln((C − α)/C), φ* = C ln(1 + e^(yg)).
@@ -164,7 +164,7 @@ fn cold(dual: &Dual, grams: &Grams, theta: &[f64], accuracy: f64) -> TaskEvaluat
 }
 
 fn grams(n: usize, kernels: usize, random: &mut Random) -> Grams {
-    Grams::given(n, (0..kernels).map(|_| some_kernel(n, random)).collect())
+    given(n, (0..kernels).map(|_| some_kernel(n, random)).collect())
 }
 
 #[test]

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
+use super::base::{Arranged, Arrangement, sum_over_columns};
 use super::spec::{Entry, positive};
-use super::{Base, Kernel, KernelInfo, KeyInfo};
+use super::{Base, Kernel, KernelInfo, KeyInfo, Statistic};
 use crate::error::Result;
-use crate::vector::exp;
+use crate::vector::{map_exp, map_exp_from};
 
 /// `k(x, z) = exp(−gamma Σ_i (x_i − z_i)² / (x_i + z_i))` with 0/0 = 0; for values ≥ 0, such as histograms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,31 +43,62 @@ impl ChiSquare {
     }
 }
 
+/// The χ² distance `Σ_i (x_i − z_i)² / (x_i + z_i)`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChiSquareDistance;
+
+fn term(a: f64, b: f64) -> f64 {
+    let (difference, sum) = (a - b, a + b);
+    // A bin that is empty in both tells nothing. Dividing before multiplying keeps tiny values from underflowing to a distance of 0.
+    if sum == 0.0 {
+        0.0
+    } else {
+        difference * (difference / sum)
+    }
+}
+
+impl Statistic for ChiSquareDistance {
+    fn key(&self) -> String {
+        "Σ(x−z)²/(x+z)".into()
+    }
+
+    fn value(&self, x: &[f64], z: &[f64]) -> f64 {
+        x.iter().zip(z).map(|(&a, &b)| term(a, b)).sum()
+    }
+
+    fn is_distance(&self) -> bool {
+        true
+    }
+
+    fn arrangement(&self, _width: usize) -> Arrangement {
+        Arrangement::Columns
+    }
+
+    fn block(&self, x: &[f64], z: &Arranged<'_>, until: usize, out: &mut [f64], stride: usize) {
+        sum_over_columns(x, z, until, out, stride, term);
+    }
+}
+
 impl Kernel for ChiSquare {
     fn base(&self) -> Base {
-        Base::Own
+        Base::of(ChiSquareDistance)
     }
 
     fn is_positive_definite(&self) -> bool {
         true
     }
 
-    fn value(&self, x: &[f64], z: &[f64]) -> f64 {
-        let distance: f64 = x
-            .iter()
-            .zip(z)
-            .map(|(a, b)| {
-                let (difference, sum) = (a - b, a + b);
-                // A bin that is empty in both tells nothing. Dividing before multiplying keeps tiny values from
-                // underflowing to a distance of 0.
-                if sum == 0.0 {
-                    0.0
-                } else {
-                    difference * (difference / sum)
-                }
-            })
-            .sum();
-        exp(-self.gamma * distance)
+    fn map(&self, values: &mut [f64]) {
+        map_exp(values, |distance| (-self.gamma * distance, 1.0));
+    }
+
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
+    fn map_from(&self, base: &[f64], values: &mut [f64]) {
+        let gamma = self.gamma;
+        map_exp_from(base, values, move |distance| (-gamma * distance, 1.0));
     }
 
     fn needs_non_negative(&self) -> Option<&'static str> {

@@ -74,7 +74,7 @@ impl Gaussian {
 
 impl Kernel for Gaussian {
     fn base(&self) -> Base {
-        Base::SquaredDistance
+        Base::squared_distance()
     }
 
     fn is_positive_definite(&self) -> bool {

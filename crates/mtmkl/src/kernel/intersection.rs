@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
+use super::base::{Arranged, Arrangement, sum_over_columns};
 use super::spec::Entry;
-use super::{Base, Kernel, KernelInfo};
+use super::{Base, Kernel, KernelInfo, Statistic};
 
 /// `k(x, z) = Σ_i min(x_i, z_i)`, the histogram intersection; for values ≥ 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,17 +19,35 @@ pub(super) const ENTRY: Entry = Entry {
     build: |_| Ok(Arc::new(Intersection)),
 };
 
-impl Kernel for Intersection {
-    fn base(&self) -> Base {
-        Base::Own
-    }
+/// `Σ_i min(x_i, z_i)`
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SumOfMinima;
 
-    fn is_positive_definite(&self) -> bool {
-        true
+impl Statistic for SumOfMinima {
+    fn key(&self) -> String {
+        "Σmin(x,z)".into()
     }
 
     fn value(&self, x: &[f64], z: &[f64]) -> f64 {
         x.iter().zip(z).map(|(a, b)| a.min(*b)).sum()
+    }
+
+    fn arrangement(&self, _width: usize) -> Arrangement {
+        Arrangement::Columns
+    }
+
+    fn block(&self, x: &[f64], z: &Arranged<'_>, until: usize, out: &mut [f64], stride: usize) {
+        sum_over_columns(x, z, until, out, stride, f64::min);
+    }
+}
+
+impl Kernel for Intersection {
+    fn base(&self) -> Base {
+        Base::of(SumOfMinima)
+    }
+
+    fn is_positive_definite(&self) -> bool {
+        true
     }
 
     fn needs_non_negative(&self) -> Option<&'static str> {

@@ -44,7 +44,7 @@ impl Laplacian {
 
 impl Kernel for Laplacian {
     fn base(&self) -> Base {
-        Base::Manhattan
+        Base::manhattan()
     }
 
     fn is_positive_definite(&self) -> bool {
@@ -78,7 +78,7 @@ mod tests {
         let mut values = [0.0, 2.0];
         Laplacian::new(0.25).unwrap().map(&mut values);
         assert_eq!(values, [1.0, (-0.5_f64).exp()]);
-        assert_eq!(Laplacian::new(0.25).unwrap().base(), Base::Manhattan);
+        assert_eq!(Laplacian::new(0.25).unwrap().base(), Base::manhattan());
     }
 
     #[test]

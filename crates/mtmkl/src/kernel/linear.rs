@@ -20,7 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 impl Kernel for Linear {
     fn base(&self) -> Base {
-        Base::Product
+        Base::product()
     }
 
     fn is_positive_definite(&self) -> bool {

@@ -91,7 +91,7 @@ impl Matern52 {
 
 impl Kernel for Matern32 {
     fn base(&self) -> Base {
-        Base::SquaredDistance
+        Base::squared_distance()
     }
 
     fn is_positive_definite(&self) -> bool {
@@ -112,7 +112,7 @@ impl Kernel for Matern32 {
 
 impl Kernel for Matern52 {
     fn base(&self) -> Base {
-        Base::SquaredDistance
+        Base::squared_distance()
     }
 
     fn is_positive_definite(&self) -> bool {

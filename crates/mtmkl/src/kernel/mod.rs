@@ -1,11 +1,12 @@
 //! k(x, z): what two samples have in common. One file per kernel.
 //!
-//! Most kernels are a function of one number about the pair, their [`Base`]: the inner product x'z, the squared
-//! distance ‖x − z‖², or the Manhattan distance ‖x − z‖₁. The Gram builder computes each base once per view and lets every
-//! kernel map it, so ten Gaussians on the same columns cost one distance block and ten vectorised exponentials.
+//! Most kernels are a function of one number about the pair, their base [`Statistic`]: the inner product x'z, the squared distance
+//! ‖x − z‖², the Manhattan distance ‖x − z‖₁, or one of their own. The Gram builder computes each base once per set of columns and lets
+//! every kernel map it, so ten Gaussians on the same columns cost one distance block and ten vectorised exponentials.
 //!
 //! To add a kernel: one file here with a type that implements [`Kernel`], and one line in the registry of `spec.rs`.
 
+pub mod base;
 mod chi_square;
 mod cosine;
 mod gaussian;
@@ -22,6 +23,7 @@ use spec::MOST_POSITIONS;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+pub use base::{Base, Statistic};
 pub use chi_square::ChiSquare;
 pub use cosine::Cosine;
 pub use gaussian::Gaussian;
@@ -36,27 +38,12 @@ pub use spec::{KernelInfo, KeyInfo, parse_kernel, parse_kernels, registered_kern
 
 use crate::error::{DataProblem, Error, Place, Result};
 
-/// The one number about a pair (x, z) that a kernel is a function of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Base {
-    /// x'z
-    Product,
-    /// ‖x − z‖²
-    SquaredDistance,
-    /// ‖x − z‖₁
-    Manhattan,
-    /// Something else: [`Kernel::value`] is called for each pair.
-    Own,
-    /// Read from the Gram matrices given with the samples.
-    Given,
-}
-
 /// k(x, z), a similarity of two samples; symmetric, and checked to be positive semi-definite unless it declares that it is.
 pub trait Kernel: Debug + Send + Sync {
     /// What [`Kernel::map`] is a function of.
     fn base(&self) -> Base;
 
-    /// base values → kernel values, in place. Called for every base but [`Base::Own`] and [`Base::Given`].
+    /// base values → kernel values, in place. Called for [`Base::Of`] only.
     fn map(&self, _values: &mut [f64]) {}
 
     /// The same values as [`Kernel::map`] makes of `base`, elsewhere.
@@ -65,9 +52,14 @@ pub trait Kernel: Debug + Send + Sync {
         self.map(values);
     }
 
-    /// k(x, z) for one pair. Called for [`Base::Own`] only.
-    fn value(&self, _x: &[f64], _z: &[f64]) -> f64 {
-        0.0
+    /// k(x, z) for one pair. A kernel with [`Base::Own`] is this and nothing else.
+    fn value(&self, x: &[f64], z: &[f64]) -> f64 {
+        let Base::Of(statistic) = self.base() else {
+            return 0.0;
+        };
+        let mut value = [statistic.value(x, z)];
+        self.map(&mut value);
+        value[0]
     }
 
     /// Whether every Gram matrix of this kernel is known to be positive semi-definite. Where it is not, each Gram is checked: a
@@ -248,7 +240,7 @@ impl KernelView {
             }
             _ => false,
         };
-        if !same || self.kernel.base() == Base::Given {
+        if !same || self.kernel.base().is_given() {
             return Ok(same);
         }
         let columns = |view: &Self| {

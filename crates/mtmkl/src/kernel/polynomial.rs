@@ -102,7 +102,7 @@ impl Default for Polynomial {
 
 impl Kernel for Polynomial {
     fn base(&self) -> Base {
-        Base::Product
+        Base::product()
     }
 
     fn map(&self, values: &mut [f64]) {

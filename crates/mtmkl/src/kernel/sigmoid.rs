@@ -64,7 +64,7 @@ impl Sigmoid {
 
 impl Kernel for Sigmoid {
     fn base(&self) -> Base {
-        Base::Product
+        Base::product()
     }
 
     fn map(&self, values: &mut [f64]) {

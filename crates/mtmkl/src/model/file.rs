@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::read::read_bounded;
 use super::write::write_whole;
-use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness};
+use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
 use crate::error::{Error, Result};
-use crate::grid::Grid;
+use crate::grid::{Grid, Shape};
 use crate::kernel::parse_kernel;
 use crate::machine::MachineSpec;
 use crate::run::{Pass, Status};
@@ -78,14 +78,14 @@ struct SetHeader {
 }
 
 /// A tensor to be written.
-struct Tensor {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
+pub(super) struct Tensor {
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<usize>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Tensor {
-    fn floats(shape: Vec<usize>, values: &[f64]) -> Self {
+    pub(super) fn floats(shape: Vec<usize>, values: &[f64]) -> Self {
         Self {
             dtype: Dtype::F64,
             shape,
@@ -124,7 +124,7 @@ impl View for &Tensor {
     }
 }
 
-fn format_error(problem: impl Into<String>) -> Error {
+pub(super) fn format_error(problem: impl Into<String>) -> Error {
     Error::Format {
         problem: problem.into(),
     }
@@ -134,7 +134,7 @@ impl Model {
     /// The model file's bytes; the same model always gives the same bytes.
     ///
     /// # Errors
-    /// When a kernel or the machine is the user's own and has no specification to be saved by.
+    /// When a kernel, the machine or a term of the sharing is the user's own and has no specification to be saved by.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         if let MachineSpec::Own(_) = self.machine {
             return Err(Error::param(
@@ -156,6 +156,11 @@ impl Model {
                 Ok(KernelHeader { name: view.name.clone(), spec })
             })
             .collect::<Result<_>>()?;
+        if !self.sharing.is_named() {
+            let value = "with a term of your own";
+            let expected = "registered terms only, or the model cannot be saved: a term of your own has no name to be written by";
+            return Err(Error::param("sharing", value, expected));
+        }
         let header = Header {
             version: VERSION,
             kernels,
@@ -192,7 +197,8 @@ impl Model {
         };
         let header =
             serde_json::to_string(&header).map_err(|error| format_error(error.to_string()))?;
-        let tensors = self.tensors();
+        let mut tensors = self.tensors();
+        parts::write(&self.parts, &mut tensors)?;
         let metadata = Some(std::iter::once((KEY.to_string(), header)).collect());
         safetensors::serialize(
             tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)),
@@ -343,14 +349,19 @@ impl Model {
             .map(|(number, task)| file.task(number, task, offsets[number], &sets))
             .collect::<Result<Vec<_>>>()?;
         let outcome = file.floats("outcome", Some(5))?;
+        let theta = file.grid("theta", tasks, kernels)?;
+        let common = file.optional_grid("common", 1, kernels)?;
+        let specific = file.optional_grid("specific", tasks, kernels)?;
+        let shape = Shape { tasks, kernels };
         Ok(Self {
             kernels: views,
             machine: header.machine,
             sharing: header.sharing,
             normalize: header.normalize,
-            theta: file.grid("theta", tasks, kernels)?,
-            common: file.optional_grid("common", 1, kernels)?,
-            specific: file.optional_grid("specific", tasks, kernels)?,
+            parts: parts::read(&file, shape, common.as_ref(), specific.as_ref())?,
+            theta,
+            common,
+            specific,
             sets,
             tasks: task_models,
             outcome: Outcome {
@@ -412,10 +423,10 @@ fn check_version(header: &str) -> Result<()> {
 }
 
 /// Tensors of a file, checked as they are read.
-struct Reader<'a>(SafeTensors<'a>);
+pub(super) struct Reader<'a>(pub(super) SafeTensors<'a>);
 
 impl Reader<'_> {
-    fn bytes(&self, name: &str, dtype: Dtype) -> Result<(Vec<usize>, &[u8])> {
+    pub(super) fn bytes(&self, name: &str, dtype: Dtype) -> Result<(Vec<usize>, &[u8])> {
         let tensor = self
             .0
             .tensor(name)
@@ -468,7 +479,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn grid(&self, name: &str, rows: usize, kernels: usize) -> Result<Grid> {
+    pub(super) fn grid(&self, name: &str, rows: usize, kernels: usize) -> Result<Grid> {
         let (shape, _) = self.bytes(name, Dtype::F64)?;
         if shape != [rows, kernels] {
             return Err(format_error(format!(
@@ -486,7 +497,7 @@ impl Reader<'_> {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.0.names().contains(&name)
     }
 

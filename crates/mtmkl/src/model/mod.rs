@@ -1,6 +1,7 @@
 //! What a fit leaves behind: kernel weights, machines, the certificate; support rows only.
 
 mod file;
+mod parts;
 mod predict;
 mod read;
 mod write;
@@ -9,18 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use parts::Part;
 pub use predict::{CrossGram, Input};
 pub use write::{check_writable, write_whole};
 
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
-use crate::gram;
+use crate::gram::Normaliser;
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
 use crate::problem::ProblemSpec;
 use crate::run::{Pass, Status};
-use crate::sharing::SharingSpec;
+use crate::sharing::{Parts, Sharing, SharingSpec};
 use crate::solver::{Fallback, SolverSpec};
 
 /// How the fit ended.
@@ -115,6 +117,7 @@ pub struct Model {
     pub(crate) sharing: SharingSpec,
     pub(crate) normalize: bool,
     pub(crate) theta: Grid,
+    pub(crate) parts: Vec<Part>,
     pub(crate) common: Option<Grid>,
     pub(crate) specific: Option<Grid>,
     pub(crate) sets: Vec<SupportSet>,
@@ -130,14 +133,13 @@ impl Model {
         spec: &ProblemSpec,
         sets: &[Samples],
         tasks: &[Task],
-        theta: Grid,
-        common: Option<Grid>,
-        specific: Option<Grid>,
+        sharing: &Sharing,
+        weights: &Parts,
         fitted: Vec<Fitted>,
         witness: Vec<Vec<f64>>,
         outcome: Outcome,
     ) -> Self {
-        let position = |task: &Task, i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
+        let position = |task: &Task, i: usize| task.rows.position(i);
         let mut support_sets = Vec::with_capacity(sets.len());
         let mut numbers: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
         for (index, set) in sets.iter().enumerate() {
@@ -164,7 +166,7 @@ impl Model {
                 .filter_map(|name| set.grams().iter().find(|gram| gram.name == name));
             let unit = given
                 .clone()
-                .filter(|gram| gram::has_unit_diagonal(gram, set.count()));
+                .filter(|gram| Normaliser::has_unit_diagonal(gram, set.count()));
             let unit_diagonals = unit.map(|gram| gram.name.clone()).collect();
             let given_diagonals = given
                 .map(|gram| {
@@ -218,9 +220,10 @@ impl Model {
             machine: spec.machine.clone(),
             sharing: spec.sharing.clone(),
             normalize: spec.normalize,
-            theta,
-            common,
-            specific,
+            theta: sharing.theta(weights),
+            parts: parts::labelled(sharing, weights),
+            common: sharing.common(weights),
+            specific: sharing.specific(weights),
             sets: support_sets,
             tasks: task_models,
             outcome,
@@ -261,12 +264,17 @@ impl Model {
         &self.theta
     }
 
-    /// ζ, 1 × M, where the sharing has a common part.
+    /// θ in its summands, one for each term of the sharing.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// ζ, 1 × M, where the sharing has a common part: the sum of the parts of one row for all tasks.
     pub fn common(&self) -> Option<&Grid> {
         self.common.as_ref()
     }
 
-    /// γ, T × M, where the sharing has task-specific parts.
+    /// γ, T × M, where the sharing has task-specific parts: the sum of the parts of a row for each task.
     pub fn specific(&self) -> Option<&Grid> {
         self.specific.as_ref()
     }

@@ -5,9 +5,10 @@ use rayon::prelude::*;
 use super::{Model, SupportSet, TaskModel};
 use crate::data::Rows;
 use crate::error::{DataProblem, Error, Place, Result};
-use crate::gram::{self, CrossKernels, CrossPiece};
+use crate::gram::{CrossKernels, CrossPiece, Normaliser};
 use crate::grid::Grid;
-use crate::kernel::{Base, KernelView};
+use crate::kernel::KernelView;
+use crate::ledger::Ledger;
 
 /// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
 #[derive(Debug, Clone, Copy)]
@@ -177,10 +178,11 @@ impl Model {
             &set.columns,
             support,
             self.normalize,
+            &Ledger::default(),
         )?;
         let given: Vec<usize> = wanted
             .into_iter()
-            .filter(|&kernel| self.kernels[kernel].kernel.base() == Base::Given)
+            .filter(|&kernel| self.kernels[kernel].kernel.base().is_given())
             .collect();
         let batch = |from: usize| {
             let until = (from + BATCH).min(input.count);
@@ -244,7 +246,7 @@ impl Model {
         let needs_rows = self
             .kernels
             .iter()
-            .any(|view| view.kernel.base() != Base::Given);
+            .any(|view| !view.kernel.base().is_given());
         match input.rows {
             None if needs_rows => {
                 return Err(length("columns of the new samples", 0, set.columns.len()));
@@ -327,7 +329,7 @@ impl Model {
             name: name.to_string(),
         };
         let trained = set.given_diagonals.get(name).map_or(&[][..], Vec::as_slice);
-        let is_normalised = gram::is_normalised(kernel, self.normalize);
+        let is_normalised = Normaliser::is_wanted(kernel, self.normalize);
         let own = match given.own {
             Some(own) => own[from..until].to_vec(),
             None if set.unit_diagonals.contains(name) => vec![1.0; until - from],
@@ -338,7 +340,7 @@ impl Model {
         };
         let scale = |value: f64| {
             if is_normalised {
-                gram::inverse_norm(value)
+                Normaliser::scale(value)
             } else {
                 1.0
             }
@@ -357,7 +359,7 @@ impl Model {
             .iter()
             .map(|&value| {
                 if is_normalised {
-                    gram::own_value(scale(value))
+                    Normaliser::own(scale(value))
                 } else {
                     value
                 }

@@ -19,7 +19,7 @@ use crate::engine::Fitted;
 use crate::error::Result;
 use crate::gram::CrossKernels;
 use crate::grid::{Grid, dot};
-use crate::kernel::Base;
+use crate::ledger::Ledger;
 use crate::machine::{Conjugate, Dual};
 use crate::vector::rounding;
 
@@ -48,7 +48,7 @@ impl Problem {
         witness: &[Vec<f64>],
     ) -> Result<Option<Certified>> {
         let kernels = &self.spec.kernels;
-        if kernels.iter().any(|view| view.kernel.base() == Base::Given) {
+        if kernels.iter().any(|view| view.kernel.base().is_given()) {
             return Ok(None);
         }
         let mut objective = 0.0;
@@ -110,8 +110,8 @@ impl Problem {
         let n = task.count(set.count());
         let d = set.columns().len();
         let gather = |chosen: &[usize]| -> Vec<f64> {
-            let position = |i: usize| task.rows.as_ref().map_or(i, |rows| rows[i]);
-            let rows = chosen.iter().map(|&i| set.rows().row(position(i)));
+            let position = |i: &usize| task.rows.position(*i);
+            let rows = chosen.iter().map(|i| set.rows().row(position(i)));
             rows.flatten().copied().collect()
         };
         let support: Vec<usize> = (0..n)
@@ -136,6 +136,7 @@ impl Problem {
             set.columns(),
             Rows::new(&values, support.len(), d)?,
             self.spec.normalize,
+            &Ledger::default(),
         )?;
         let block = |first: usize| {
             let until = (first + BLOCK).min(n);
@@ -330,6 +331,7 @@ mod tests {
     use crate::problem::{Fitting, Precision, Preparation, Prepared, ProblemSpec};
     use crate::random::Random;
     use crate::sharing::SharingSpec;
+    use crate::view::View;
 
     const MACHINES: [MachineSpec; 5] = [
         MachineSpec::Svc {
@@ -377,16 +379,16 @@ mod tests {
         let part: Vec<usize> = (0..counts[0]).filter(|i| i % 3 != 1).collect();
         let other: Vec<usize> = (20..90).rev().collect();
         let views = [
-            (0, None),
-            (0, None),
-            (0, Some(part.clone())),
-            (0, Some(part)),
-            (0, Some(other)),
-            (1, None),
+            (0, View::All),
+            (0, View::All),
+            (0, View::of(part.clone())),
+            (0, View::of(part)),
+            (0, View::of(other)),
+            (1, View::All),
         ];
         let mut tasks = Vec::new();
         for (number, (set, rows)) in views.into_iter().enumerate() {
-            let n = rows.as_ref().map_or(counts[set], Vec::len);
+            let n = rows.count(counts[set]);
             let mut numbers: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
             let targets = match machine {
                 MachineSpec::Svc { .. } => {
@@ -429,12 +431,8 @@ mod tests {
                 for (&row, &beta) in fitted.support.iter().zip(&fitted.beta) {
                     all[set.positions[row]] = beta;
                 }
-                let rows = task
-                    .rows
-                    .clone()
-                    .unwrap_or_else(|| (0..all.len()).collect());
                 Fitted {
-                    beta: rows.iter().map(|&row| all[row]).collect(),
+                    beta: task.rows.iter(all.len()).map(|row| all[row]).collect(),
                     offset: fitted.offset,
                 }
             })
@@ -464,8 +462,8 @@ mod tests {
     /// K(θ) of a task from the Gram matrices, row by row.
     fn matrix(prepared: &Prepared, task: &Task, theta: &[f64]) -> Vec<f64> {
         let view = TaskGrams {
-            grams: &prepared.grams[task.samples],
-            view: task.rows.as_deref(),
+            grams: prepared.grams[task.samples].as_ref(),
+            view: &task.rows,
         };
         let weights: Vec<(usize, f64)> = theta.iter().copied().enumerate().collect();
         let all: Vec<usize> = (0..view.count()).collect();

@@ -148,15 +148,12 @@ impl Solved {
             seconds: Seconds { kernels, solve },
         };
         let sharing = &problem.choice.sharing;
-        let common = sharing.common(&solution.parts);
-        let specific = sharing.specific(&solution.parts);
         Model::assemble(
             &problem.spec,
             &problem.sets,
             &problem.tasks,
-            solution.theta,
-            common,
-            specific,
+            sharing,
+            &solution.parts,
             fitted,
             witness,
             outcome,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::gram::{Definiteness, Storage};
+use crate::ledger::Ledger;
 use crate::model::Model;
 use crate::pool::Pool;
 use crate::run::{Observer, Run, Stop};
@@ -24,8 +25,9 @@ pub enum Precision {
 /// How the kernels of a problem are computed and kept.
 #[derive(Debug, Clone)]
 pub struct Preparation {
-    /// Bytes that may be taken.
-    pub memory_limit: u64,
+    /// The account of memory: how much may be taken, and how much the caller has taken already. It is the same for all that is prepared
+    /// from this.
+    pub ledger: Ledger,
     /// Where kernel values come from; chosen by the memory limit where it is not said.
     pub storage: Option<Storage>,
     /// How precisely Gram matrices are kept.
@@ -39,7 +41,7 @@ pub struct Preparation {
 impl Default for Preparation {
     fn default() -> Self {
         Self {
-            memory_limit: 8 << 30,
+            ledger: Ledger::new(8 << 30),
             storage: None,
             precision: Precision::default(),
             definiteness: Definiteness::default(),

@@ -9,13 +9,15 @@ use super::{Fitting, Precision, Preparation, Problem};
 use crate::data::Samples;
 use crate::engine::{self, Engine, LocalEngine, TaskData};
 use crate::error::{Error, Result};
-use crate::gram::{self, Grams, Storage};
+use crate::gram::{self, Built, Definiteness, Grams, Plan, Storage};
+use crate::ledger::Ledger;
 use crate::machine::MachineSpec;
 use crate::model::Model;
 use crate::pool::Pool;
 use crate::run::Status;
 use crate::sharing::SharingSpec;
 use crate::solver::{Solution, relative_gap};
+use crate::view::View;
 
 /// Numbers that are kept per kernel and sample of a task at most: K_mβ, and the curvature's factor at two θ, as it is made and as the
 /// outer solver scales it.
@@ -40,7 +42,7 @@ pub struct Prepared {
     concave: bool,
     storage: Storage,
     /// What it was prepared under: fits of parts of it hold it too.
-    memory_limit: u64,
+    ledger: Ledger,
     precision: Precision,
     pool: Pool,
     seconds: f64,
@@ -64,12 +66,17 @@ impl Prepared {
 
     /// How many samples each set has.
     pub(crate) fn samples(&self) -> impl Iterator<Item = usize> {
-        self.whole.iter().map(Grams::samples)
+        self.whole.iter().map(|grams| grams.samples())
     }
 
     /// The problem.
     pub fn problem(&self) -> &Problem {
         &self.problem
+    }
+
+    /// The account of memory.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// The threads that compute.
@@ -92,24 +99,20 @@ impl Prepared {
     pub fn engine(&self) -> impl Engine + use<> {
         let problem = &self.problem;
         let machine = problem.choice.machine.as_ref();
-        let mut views: Vec<Arc<[usize]>> = Vec::new();
+        let mut views: Vec<View> = Vec::new();
         let tasks = problem
             .tasks
             .iter()
             .map(|task| {
                 // Equal views become one, so that comparing them later is a pointer's work.
-                let view = task
-                    .rows
-                    .as_ref()
-                    .filter(|_| !self.gathered[task.samples])
-                    .map(|rows| {
-                        let known = views.iter().find(|known| known[..] == rows[..]).cloned();
-                        known.unwrap_or_else(|| {
-                            let view: Arc<[usize]> = rows.as_slice().into();
-                            views.push(Arc::clone(&view));
-                            view
-                        })
-                    });
+                let view = if self.gathered[task.samples] {
+                    View::All
+                } else if let Some(known) = views.iter().find(|known| **known == task.rows) {
+                    known.clone()
+                } else {
+                    views.push(task.rows.clone());
+                    task.rows.clone()
+                };
                 let count = task.count(problem.sets[task.samples].count());
                 TaskData {
                     samples: task.samples,
@@ -179,29 +182,59 @@ impl Problem {
     /// parts of them that `newton` starts from, and one combined matrix per thread. With [`Storage::OnDemand`] also what is kept per
     /// kernel and sample, no longer little beside them.
     pub fn memory_needed(&self, storage: Storage, precision: Precision, threads: usize) -> u64 {
-        let single = precision == Precision::Single;
-        let sizes: Vec<gram::Size> = self
+        self.memory_needed_for(storage, precision, Definiteness::default(), threads)
+    }
+
+    fn memory_needed_for(
+        &self,
+        storage: Storage,
+        precision: Precision,
+        check: Definiteness,
+        threads: usize,
+    ) -> u64 {
+        let plans: Vec<Plan<'_>> = self
             .sets
             .iter()
-            .filter_map(|set| {
-                let spec = &self.spec;
-                gram::Size::new(set, &spec.kernels, spec.normalize, single, storage).ok()
+            .enumerate()
+            .filter_map(|(index, set)| {
+                let plan = self.plan(index, set, storage, precision, check, threads);
+                plan.ok()
             })
             .collect();
         let counts = || self.sets.iter().map(Samples::count);
         let kernels = self.spec.kernels.len();
-        let kept = total(sizes.iter().map(gram::Size::kept));
-        let passing = sizes.iter().map(gram::Size::passing).max().unwrap_or(0);
+        let kept = total(plans.iter().map(Plan::kept));
+        let passing = plans.iter().map(Plan::passing).max().unwrap_or(0);
         let copied = total(
-            sizes
+            plans
                 .iter()
                 .zip(counts())
-                .flat_map(|(size, n)| engine::coarser(n, kernels).map(|n| size.part(n))),
+                .flat_map(|(plan, n)| engine::coarser(n, kernels).map(|n| plan.part(n))),
         );
-        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let combined = counts().map(gram::square).max().unwrap_or(0);
         let combined = combined.saturating_mul(threads as u64);
         let beside = self.memory_beside(storage);
         total([kept, passing.max(copied), combined, beside])
+    }
+
+    /// What is computed for a sample set.
+    fn plan<'a>(
+        &'a self,
+        index: usize,
+        set: &'a Samples,
+        storage: Storage,
+        precision: Precision,
+        definiteness: Definiteness,
+        threads: usize,
+    ) -> Result<Plan<'a>> {
+        let options = gram::Options {
+            normalise: self.spec.normalize,
+            definiteness,
+            storage,
+            single: precision == Precision::Single,
+            threads,
+        };
+        Plan::new(set, index, &self.spec.kernels, options)
     }
 
     /// Computes the Gram matrices, or where these would need more memory than is allowed, what they are made from on demand.
@@ -211,8 +244,10 @@ impl Problem {
     pub fn prepare(&self, preparation: &Preparation) -> Result<Prepared> {
         let started = Instant::now();
         let pool = preparation.pool()?;
-        let (precision, limit) = (preparation.precision, preparation.memory_limit);
-        let needed = |storage| self.memory_needed(storage, precision, pool.threads());
+        let (precision, ledger) = (preparation.precision, &preparation.ledger);
+        let (check, threads) = (preparation.definiteness, pool.threads());
+        let limit = ledger.left();
+        let needed = |storage| self.memory_needed_for(storage, precision, check, threads);
         let may_be = match preparation.storage {
             Some(storage) => vec![storage],
             None => vec![Storage::Kept, Storage::OnDemand],
@@ -221,29 +256,16 @@ impl Problem {
             let needed = may_be.into_iter().map(needed).min().unwrap_or_default();
             return Err(Error::Memory { needed, limit });
         };
-        let single = precision == Precision::Single;
-        let built: Vec<(Grams, bool)> = pool.install(|| {
-            self.sets
-                .iter()
-                .enumerate()
-                .map(|(index, set)| {
-                    let (grams, semidefinite) = gram::build(
-                        set,
-                        index,
-                        &self.spec.kernels,
-                        self.spec.normalize,
-                        preparation.definiteness,
-                        storage,
-                        single,
-                    )?;
-                    // What the caller gave is not rounded yet.
-                    let grams = if single { grams.into_single() } else { grams };
-                    Ok((grams, semidefinite))
-                })
-                .collect::<Result<_>>()
+        let built: Vec<Built> = pool.install(|| {
+            let sets = self.sets.iter().enumerate();
+            sets.map(|(index, set)| {
+                self.plan(index, set, storage, precision, check, threads)?
+                    .build(ledger)
+            })
+            .collect::<Result<_>>()
         })?;
-        let concave = built.iter().all(|(_, semidefinite)| *semidefinite);
-        let grams: Arc<[Grams]> = built.into_iter().map(|(grams, _)| grams).collect();
+        let concave = built.iter().all(|built| built.is_semidefinite);
+        let grams: Arc<[Grams]> = built.into_iter().map(|built| built.operator).collect();
         Ok(Prepared {
             problem: self.clone(),
             whole: Arc::clone(&grams),
@@ -252,7 +274,7 @@ impl Problem {
             gathered: vec![false; self.sets.len()],
             concave,
             storage,
-            memory_limit: limit,
+            ledger: ledger.clone(),
             precision,
             pool,
             seconds: started.elapsed().as_secs_f64(),
@@ -281,22 +303,24 @@ impl Problem {
             .iter()
             .map(|&kernel| other.kernels[kernel])
             .collect();
-        let limit = other.memory_limit;
-        let views: Vec<Option<&[usize]>> = (0..self.sets.len())
+        let limit = other.ledger.limit();
+        let views: Vec<View> = (0..self.sets.len())
             .map(|set| {
                 let mut own = self.tasks.iter().filter(|task| task.samples == set);
-                let rows = own.next()?.rows.as_deref()?;
-                own.all(|task| task.rows.as_deref() == Some(rows))
-                    .then_some(rows)
+                let first = own.next().map_or(View::All, |task| task.rows.clone());
+                if own.all(|task| task.rows == first) {
+                    first
+                } else {
+                    View::All
+                }
             })
             .collect();
         let threads = pool.threads();
-        let needed =
-            |views: &[Option<&[usize]>]| self.memory_needed_from(other, &kernels, views, threads);
+        let needed = |views: &[View]| self.memory_needed_from(other, &kernels, views, threads);
         let views = if needed(&views) <= limit {
             views
         } else {
-            vec![None; self.sets.len()]
+            vec![View::All; self.sets.len()]
         };
         if needed(&views) > limit {
             let needed = needed(&views);
@@ -306,13 +330,13 @@ impl Problem {
             .whole
             .iter()
             .all(|grams| kernels.iter().copied().eq(0..grams.kernels()));
-        let grams = if all && views.iter().all(Option::is_none) {
+        let grams = if all && views.iter().all(View::is_all) {
             Arc::clone(&other.whole)
         } else {
             pool.install(|| {
                 let parts = other.whole.iter().zip(&views);
                 parts
-                    .map(|(grams, view)| grams.part(&kernels, *view))
+                    .map(|(grams, view)| grams.part(&kernels, view))
                     .collect()
             })
         };
@@ -321,10 +345,10 @@ impl Problem {
             grams,
             whole: Arc::clone(&other.whole),
             kernels,
-            gathered: views.iter().map(Option::is_some).collect(),
+            gathered: views.iter().map(|view| !view.is_all()).collect(),
             concave: other.concave,
             storage: other.storage,
-            memory_limit: limit,
+            ledger: other.ledger.clone(),
             precision: other.precision,
             pool: pool.clone(),
             seconds: 0.0,
@@ -391,21 +415,21 @@ impl Problem {
         &self,
         other: &Prepared,
         kernels: &[usize],
-        views: &[Option<&[usize]>],
+        views: &[View],
         threads: usize,
     ) -> u64 {
         let sets = other.whole.iter().zip(views);
         let counts = || {
             let sets = other.whole.iter().zip(views);
-            sets.map(|(grams, view)| view.map_or(grams.samples(), <[usize]>::len))
+            sets.map(|(grams, view)| view.count(grams.samples()))
         };
         let copied = total(sets.zip(counts()).flat_map(|((grams, view), count)| {
             let coarser = engine::coarser(count, kernels.len());
-            let copies = view.map(|_| count).into_iter().chain(coarser);
+            let copies = (!view.is_all()).then_some(count).into_iter().chain(coarser);
             copies.map(|count| grams.bytes_of_part(kernels, count))
         }));
-        let kept = total(other.whole.iter().map(Grams::bytes));
-        let combined = counts().map(gram::Size::square).max().unwrap_or(0);
+        let kept = total(other.whole.iter().map(|grams| grams.bytes()));
+        let combined = counts().map(gram::square).max().unwrap_or(0);
         let combined = combined.saturating_mul(threads as u64);
         let beside = self.memory_beside(other.storage);
         total([kept, copied, combined, beside])

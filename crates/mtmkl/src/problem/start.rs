@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::machine::{Conjugate, Dual};
 use crate::model::Model;
 use crate::run::Run;
-use crate::sharing::{Parts, Sharing};
+use crate::sharing::{Parts, Reach, Sharing};
 use crate::solver::Solver;
 
 /// β of a model of the same tasks, by task and sample. What was at a bound goes along with the bound, the rest stays.
@@ -20,7 +20,7 @@ pub(super) fn known_beta(problem: &Problem, last: &Model) -> Vec<Vec<f64>> {
             for (&row, &value) in known.support.iter().zip(&known.beta) {
                 beta[set.positions[row]] = value;
             }
-            if let Some(rows) = &task.rows {
+            if let Some(rows) = task.rows.rows() {
                 beta = rows.iter().map(|&row| beta[row]).collect();
             }
             let count = beta.len();
@@ -59,18 +59,23 @@ fn follow_bounds(old: &Dual, new: &Dual, beta: &mut [f64]) {
     }
 }
 
-/// The weights of a model, moved into Ψ; `None` where Ψ is not a sum of the same parts.
+/// The weights of a model, moved into Ψ; `None` where Ψ is not a sum of as many parts with the same reach.
 pub(super) fn known_start(last: &Model, sharing: &Sharing) -> Option<Parts> {
     let mut parts = sharing.start();
-    let mut used = [false; 2];
-    for (part, term) in parts.0.iter_mut().zip(sharing.terms()) {
-        let common = term.is_common();
-        let known = if common { &last.common } else { &last.specific };
-        let known = known.as_ref().filter(|known| known.rows() == part.rows())?;
-        // With two parts of a kind, only their sum is known.
-        if std::mem::replace(&mut used[usize::from(common)], true) {
+    let reaches = sharing.reaches();
+    for (number, (part, term)) in parts.0.iter_mut().zip(sharing.terms()).enumerate() {
+        // Parts of the same reach follow each other in the terms' order.
+        let of_its_kind = |reach: &&Reach| **reach == reaches[number];
+        let wanted = reaches.iter().filter(of_its_kind).count();
+        let before = reaches[..number].iter().filter(of_its_kind).count();
+        let known = last
+            .parts()
+            .iter()
+            .filter(|known| known.reach == reaches[number]);
+        if known.clone().count() != wanted {
             return None;
         }
+        let known = &known.clone().nth(before)?.weights;
         // From a balanced point as far towards the known one as the set reaches.
         let (mut inside, mut outside) = (0.0, 1.0);
         let reached = |step: f64| {

@@ -44,7 +44,7 @@ impl Prepared {
             .enumerate()
             .map(|(number, task)| {
                 let (grams, kernels) = self.whole(task.set);
-                let all = TaskGrams { grams, view: None };
+                let all = TaskGrams::all(grams.as_ref());
                 let held = &held[task.set];
                 let positions = &sets[task.set].positions;
                 // Whole rows, one after the other: faster than picking the entries that are wanted out of each.

@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
                 search.problem(cell, fold)?;
             }
             for task in search.tasks_on(fold) {
-                let count = task.rows.as_ref().map_or(0, Vec::len);
+                let count = task.rows.count(0);
                 for machine in &machines {
                     machine.build().check(&task, count)?;
                 }

@@ -1,7 +1,7 @@
 //! The L_p–L_q group ball: tasks compete for one budget.
 
 use super::lp_ball::{check_exponent, check_positive, dual_norm, maximise, norm};
-use super::{Constraint, Term, negativity};
+use super::{Constraint, Reach, Term, negativity};
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
 
@@ -19,8 +19,12 @@ pub struct Group {
 }
 
 impl Term for Group {
-    fn is_common(&self) -> bool {
-        false
+    fn reach(&self) -> Reach {
+        Reach::Each
+    }
+
+    fn label(&self) -> &'static str {
+        "specific"
     }
 
     fn check(&self, _shape: Shape) -> Result<()> {

@@ -1,6 +1,6 @@
 //! From a set of weight vectors to all tasks: one vector for all, or one each.
 
-use super::{Constraint, Set, Term};
+use super::{Constraint, Reach, Set, Term};
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
 
@@ -14,10 +14,18 @@ pub struct Independent<S>(pub S);
 
 /// Both lifts do to each of their rows what the set does; they differ in how many rows there are.
 macro_rules! lift {
-    ($lift:ident, $common:literal) => {
+    ($lift:ident, $reach:ident, $label:literal, $separable:literal) => {
         impl<S: Set> Term for $lift<S> {
-            fn is_common(&self) -> bool {
-                $common
+            fn reach(&self) -> Reach {
+                Reach::$reach
+            }
+
+            fn label(&self) -> &'static str {
+                $label
+            }
+
+            fn is_separable(&self) -> bool {
+                $separable
             }
 
             fn check(&self, shape: Shape) -> Result<()> {
@@ -53,5 +61,5 @@ macro_rules! lift {
     };
 }
 
-lift!(Common, true);
-lift!(Independent, false);
+lift!(Common, All, "common", false);
+lift!(Independent, Each, "specific", true);

@@ -1,11 +1,12 @@
 //! Ψ: which kernel weights θ are allowed, and so what the tasks share.
 //!
-//! A sharing is a Minkowski sum of terms, Ψ = Ψ₁ + Ψ₂ + …, and a [`Term`] is a base [`Set`] of weight vectors (one file each)
-//! lifted to all tasks:
+//! A sharing is a Minkowski sum of terms, Ψ = Ψ₁ + Ψ₂ + …. A [`Term`] has rows of M weights, says which tasks each row reaches ([`Reach`]),
+//! and which rows are allowed; most are a base [`Set`] of weight vectors (one file each) lifted to all tasks:
 //!
 //! - [`Common`]: θᵗ = ζ for every task, ζ in the set;
 //! - [`Independent`]: each θᵗ in the set on its own;
-//! - [`Group`]: the tasks compete for one L_p–L_q budget.
+//! - [`Group`]: the tasks compete for one L_p–L_q budget;
+//! - [`Level`]: given groups of tasks compete for one. A task hierarchy is one of these for each level of its tree.
 //!
 //! The linear maximisation oracle max ⟨s, θ⟩ of a sum is the sum of the oracles, and the support function σ_Ψ(s) likewise. That
 //! oracle is all that Algorithm 1 and the certificate need; the second-order solver also asks for the [`Constraint`].
@@ -15,9 +16,12 @@
 mod box_simplex;
 mod fixed;
 mod group;
+mod level;
 mod lift;
 mod lp_ball;
 mod prior_ball;
+mod reach;
+mod registry;
 mod simplex;
 mod spec;
 
@@ -27,11 +31,14 @@ use std::sync::Arc;
 pub use box_simplex::BoxSimplex;
 pub use fixed::Fixed;
 pub use group::Group;
+pub use level::Level;
 pub use lift::{Common, Independent};
 pub use lp_ball::LpBall;
 pub use prior_ball::PriorBall;
+pub use reach::Reach;
+pub use registry::{SharingInfo, registered_sharings};
 pub use simplex::Simplex;
-pub use spec::{SetSpec, SharingInfo, SharingSpec, TermSpec, registered_sharings};
+pub use spec::{OwnTerm, SetSpec, SharingSpec, TermSpec};
 
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
@@ -60,10 +67,21 @@ pub trait Set: Debug + Send + Sync {
     fn constraint(&self) -> Option<Constraint>;
 }
 
-/// One summand of Ψ, in its own variables: a grid of one row (shared by all tasks) or of T rows.
+/// One summand of Ψ, in its own variables: a grid with a row for all tasks, for each task, or for each of some groups of tasks.
+///
+/// A user's own term goes into a problem by [`SharingSpec::own`], or beside registered ones by [`TermSpec::Own`].
 pub trait Term: Debug + Send + Sync {
-    /// Whether one row serves all tasks (ζ) or each task has its own (γᵗ).
-    fn is_common(&self) -> bool;
+    /// The rows, and which tasks each of them reaches. It does not change.
+    fn reach(&self) -> Reach;
+
+    /// What a model calls its weights.
+    fn label(&self) -> &str;
+
+    /// Whether it is the same set for each task on its own ([`Reach::Each`], and nothing ties the rows), and may be asked with any number of
+    /// tasks. Where all terms are, tasks are solved one by one.
+    fn is_separable(&self) -> bool {
+        false
+    }
 
     /// Whether the parameters fit T tasks and M kernels.
     ///
@@ -74,7 +92,7 @@ pub trait Term: Debug + Send + Sync {
     /// A balanced point.
     fn start(&self, out: &mut Grid);
 
-    /// out ← argmax ⟨s, x⟩ over the term; returns the maximum. `s` has the term's own rows: for a common term it is Σ_t sᵗ.
+    /// out ← argmax ⟨s, x⟩ over the term; returns the maximum. `s` has the term's own rows: Σ sᵗ over the tasks that a row reaches.
     fn maximise(&self, s: &Grid, out: &mut Grid) -> f64;
 
     /// By how much x breaks the term's constraints; 0 inside.
@@ -143,6 +161,8 @@ impl Parts {
 pub struct Sharing {
     name: String,
     terms: Vec<Arc<dyn Term>>,
+    /// What each term reaches.
+    reaches: Vec<Reach>,
     shape: Shape,
 }
 
@@ -150,7 +170,7 @@ impl Sharing {
     /// The sum of these terms for T tasks and M kernels.
     ///
     /// # Errors
-    /// When a term's parameters do not fit the shape, or there is no term.
+    /// When a term's parameters do not fit the shape, there is no term, or none that reaches a task.
     pub fn new(name: impl Into<String>, terms: Vec<Arc<dyn Term>>, shape: Shape) -> Result<Self> {
         let Shape { tasks, kernels } = shape;
         if tasks == 0 || kernels == 0 || tasks.checked_mul(kernels).is_none() {
@@ -163,12 +183,27 @@ impl Sharing {
         if terms.is_empty() {
             return Err(Error::param("sharing", "an empty sum", "at least one term"));
         }
+        let mut reaches = Vec::with_capacity(terms.len());
+        let mut reached = vec![false; tasks];
         for term in &terms {
             term.check(shape)?;
+            let reach = term.reach();
+            reach.check(tasks)?;
+            for row in 0..reach.rows(tasks) {
+                let own = reach.tasks_of(row, tasks);
+                own.iter().for_each(|&task| reached[task] = true);
+            }
+            reaches.push(reach);
+        }
+        if let Some(task) = reached.iter().position(|reached| !reached) {
+            let value = format!("terms of which none reaches task number {}", task + 1);
+            let expected = "a term for each task: without one it has no kernel";
+            return Err(Error::param("sharing", value, expected));
         }
         Ok(Self {
             name: name.into(),
             terms,
+            reaches,
             shape,
         })
     }
@@ -188,29 +223,26 @@ impl Sharing {
         &self.terms
     }
 
-    fn zeros(&self, term: &dyn Term) -> Grid {
-        Grid::zeros(
-            if term.is_common() {
-                1
-            } else {
-                self.shape.tasks
-            },
-            self.shape.kernels,
-        )
+    /// What each summand reaches.
+    pub fn reaches(&self) -> &[Reach] {
+        &self.reaches
+    }
+
+    /// A grid for each term.
+    fn zeros(&self) -> impl Iterator<Item = Grid> + '_ {
+        let Shape { tasks, kernels } = self.shape;
+        let reaches = self.reaches.iter();
+        reaches.map(move |reach| Grid::zeros(reach.rows(tasks), kernels))
     }
 
     /// A balanced point.
     pub fn start(&self) -> Parts {
-        Parts(
-            self.terms
-                .iter()
-                .map(|term| {
-                    let mut part = self.zeros(term.as_ref());
-                    term.start(&mut part);
-                    part
-                })
-                .collect(),
-        )
+        let terms = self.terms.iter().zip(self.zeros());
+        let started = terms.map(|(term, mut part)| {
+            term.start(&mut part);
+            part
+        });
+        Parts(started.collect())
     }
 
     fn has_shape_of(&self, grid: &Grid) -> bool {
@@ -219,15 +251,11 @@ impl Sharing {
 
     /// Whether these are one grid for each term, of its shape.
     fn has_parts(&self, parts: &Parts) -> bool {
-        let is_its = |(term, part): (&Arc<dyn Term>, &Grid)| {
-            let rows = if term.is_common() {
-                1
-            } else {
-                self.shape.tasks
-            };
-            (part.rows(), part.kernels()) == (rows, self.shape.kernels)
+        let Shape { tasks, kernels } = self.shape;
+        let is_its = |(reach, part): (&Reach, &Grid)| {
+            (part.rows(), part.kernels()) == (reach.rows(tasks), kernels)
         };
-        let mut pairs = self.terms.iter().zip(&parts.0);
+        let mut pairs = self.reaches.iter().zip(&parts.0);
         self.terms.len() == parts.0.len() && pairs.all(is_its)
     }
 
@@ -236,54 +264,43 @@ impl Sharing {
         if !self.has_shape_of(s) {
             return (self.start(), f64::NAN);
         }
-        let summed = s.sum_rows();
         let mut support = 0.0;
-        let parts = self
-            .terms
-            .iter()
-            .map(|term| {
-                let mut part = self.zeros(term.as_ref());
-                support += term.maximise(if term.is_common() { &summed } else { s }, &mut part);
+        let terms = self.terms.iter().zip(&self.reaches).zip(self.zeros());
+        let parts = terms
+            .map(|((term, reach), mut part)| {
+                support += term.maximise(&reach.gather(s), &mut part);
                 part
             })
             .collect();
         (Parts(parts), support)
     }
 
-    /// θᵗ = Σ common parts + Σ specific parts of task t; not numbers, where these are not parts of Ψ.
+    /// θᵗ = Σ over the rows of all parts that reach task t; not numbers, where these are not parts of Ψ.
     pub fn theta(&self, parts: &Parts) -> Grid {
+        let Shape { tasks, kernels } = self.shape;
         if !self.has_parts(parts) {
-            return Grid::filled(self.shape.tasks, self.shape.kernels, f64::NAN);
+            return Grid::filled(tasks, kernels, f64::NAN);
         }
-        let mut theta = Grid::zeros(self.shape.tasks, self.shape.kernels);
-        for part in &parts.0 {
-            for task in 0..self.shape.tasks {
-                let row = part.row(if part.rows() == 1 { 0 } else { task });
-                for (value, add) in theta.row_mut(task).iter_mut().zip(row) {
-                    *value += add;
-                }
-            }
+        let mut theta = Grid::zeros(tasks, kernels);
+        for (reach, part) in self.reaches.iter().zip(&parts.0) {
+            reach.scatter(part, &mut theta);
         }
         theta
     }
 
-    /// ζ: the sum of the common parts, where there are any.
+    /// ζ: the sum of the parts that reach all tasks, where there are any.
     pub fn common(&self, parts: &Parts) -> Option<Grid> {
-        self.sum_of(parts, true)
+        self.sum_of(parts, |reach| reach.is_common(self.shape.tasks))
     }
 
-    /// γ: the sum of the task-specific parts, where there are any.
+    /// γ: the sum of the parts with a row for each task, where there are any.
     pub fn specific(&self, parts: &Parts) -> Option<Grid> {
-        self.sum_of(parts, false)
+        self.sum_of(parts, |reach| reach.is_specific(self.shape.tasks))
     }
 
-    fn sum_of(&self, parts: &Parts, common: bool) -> Option<Grid> {
-        let mut chosen = self
-            .terms
-            .iter()
-            .zip(&parts.0)
-            .filter(|(term, _)| term.is_common() == common)
-            .map(|(_, part)| part);
+    fn sum_of(&self, parts: &Parts, wanted: impl Fn(&Reach) -> bool) -> Option<Grid> {
+        let pairs = self.reaches.iter().zip(&parts.0);
+        let mut chosen = pairs.filter(|(reach, _)| wanted(reach)).map(|(_, p)| p);
         let mut sum = chosen.next()?.clone();
         for part in chosen {
             for (value, add) in sum.values_mut().iter_mut().zip(part.values()) {
@@ -310,12 +327,9 @@ impl Sharing {
         self.terms.iter().all(|term| term.contains_zero())
     }
 
-    /// Whether Ψ is a product over tasks: no term has a row for all of them or a bound on all rows together.
+    /// Whether Ψ is a product over tasks, of the same sets for each.
     pub fn is_product(&self) -> bool {
-        self.terms.iter().all(|term| {
-            let ties = matches!(term.constraint(), None | Some(Constraint::MixedNorm { .. }));
-            !term.is_common() && !ties
-        })
+        self.terms.iter().all(|term| term.is_separable())
     }
 
     /// Each term's constraint for the second-order step, if all have one.

@@ -1,4 +1,4 @@
-//! Sharings by name, as they stand in configuration files and model files. New ones are registered here.
+//! Sharings by name, as they stand in configuration files and model files.
 
 use std::sync::Arc;
 
@@ -160,6 +160,19 @@ pub enum TermSpec {
         #[serde(default = "one")]
         radius: f64,
     },
+    /// A term of the user's own, which has no name to be written by.
+    #[serde(skip)]
+    Own(OwnTerm),
+}
+
+/// A term of the user's own. Two are equal when they are the same one.
+#[derive(Debug, Clone)]
+pub struct OwnTerm(pub Arc<dyn Term>);
+
+impl PartialEq for OwnTerm {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
 }
 
 impl TermSpec {
@@ -190,196 +203,28 @@ impl TermSpec {
                 q: *q,
                 radius: *radius,
             }),
+            Self::Own(own) => Arc::clone(&own.0),
         }
     }
-}
-
-/// A registered sharing: for help texts, and for the conformance suite, which runs over all of them.
-#[derive(Debug, Clone)]
-pub struct SharingInfo {
-    /// The name on the command line and in files.
-    pub name: &'static str,
-    /// What it means, formula first.
-    pub help: &'static str,
-    /// The parameters it takes.
-    pub parameters: &'static [&'static str],
-    /// Examples for T tasks and M kernels that together touch every special case.
-    pub examples: fn(Shape) -> Vec<SharingSpec>,
-}
-
-/// Every sharing that has a name. One line each: registering is all that the conformance suite needs to test it.
-pub fn registered_sharings() -> Vec<SharingInfo> {
-    use SharingSpec as S;
-    fn info(
-        name: &'static str,
-        parameters: &'static [&'static str],
-        help: &'static str,
-        examples: fn(Shape) -> Vec<SharingSpec>,
-    ) -> SharingInfo {
-        SharingInfo {
-            name,
-            help,
-            parameters,
-            examples,
-        }
-    }
-    vec![
-        info(
-            "lp",
-            &["p", "radius"],
-            "‖θ‖_p ≤ radius, one task",
-            |shape| match shape.tasks {
-                1 => [1.0, 1.33, 2.0].map(|p| S::Lp { p, radius: 1.0 }).to_vec(),
-                _ => Vec::new(),
-            },
-        ),
-        info(
-            "common",
-            &["p", "radius"],
-            "one θ for all tasks, ‖θ‖_p ≤ radius",
-            |_| {
-                [1.0, 1.5, 2.0]
-                    .map(|p| S::Common { p, radius: 1.5 })
-                    .to_vec()
-            },
-        ),
-        info(
-            "independent",
-            &["p", "radius"],
-            "a θ for each task, each ‖θ‖_p ≤ radius",
-            |_| {
-                [1.0, 1.1, 2.0]
-                    .map(|p| S::Independent { p, radius: 0.7 })
-                    .to_vec()
-            },
-        ),
-        info(
-            "group",
-            &["p", "q", "radius"],
-            "(Σ_t ‖θᵗ‖_p^q)^{1/q} ≤ radius",
-            |_| {
-                [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (1.5, 3.0), (3.0, 1.5)]
-                    .map(|(p, q)| S::Group { p, q, radius: 2.0 })
-                    .to_vec()
-            },
-        ),
-        info(
-            "pscs",
-            &["p", "q", "radius"],
-            "θᵗ = ζ + γᵗ, ζ in an L_p ball, γ in an L_p–L_q group ball",
-            |_| {
-                [(2.0, 1.0), (1.1, 1.0), (1.1, 1.5), (2.0, 2.0), (1.0, 1.0)]
-                    .map(|(p, q)| S::Pscs { p, q, radius: 1.0 })
-                    .to_vec()
-            },
-        ),
-        info(
-            "tang",
-            &["beta"],
-            "θᵗ = ζ + γᵗ, Σ_m θ_mᵗ = 1, Σγ ≤ beta",
-            |shape| {
-                let tasks = shape.tasks as f64;
-                [0.0, 0.4 * tasks, 2.0 * tasks]
-                    .map(|beta| S::Tang { beta })
-                    .to_vec()
-            },
-        ),
-        info(
-            "simplex",
-            &[],
-            "one θ for all tasks, Σθ = 1 (SimpleMKL)",
-            |_| vec![S::Simplex],
-        ),
-        info(
-            "box-simplex",
-            &["upper"],
-            "one θ for all tasks, Σθ = 1, θ ≤ upper",
-            |shape| {
-                let least = 1.0 / shape.kernels as f64;
-                vec![
-                    S::BoxSimplex { upper: 1.5 * least },
-                    S::BoxSimplex { upper: least },
-                ]
-            },
-        ),
-        info(
-            "prior-ball",
-            &["prior", "radius"],
-            "one θ for all tasks, ‖θ − prior‖₂ ≤ radius",
-            |shape| {
-                let prior = (0..shape.kernels)
-                    .map(|kernel| if kernel == 0 { 0.0 } else { 1.0 })
-                    .collect();
-                vec![
-                    S::PriorBall {
-                        prior: Some(prior),
-                        radius: 0.6,
-                    },
-                    S::PriorBall {
-                        prior: None,
-                        radius: 2.0,
-                    },
-                ]
-            },
-        ),
-        info(
-            "fixed",
-            &["weights"],
-            "given weights for all tasks",
-            |shape| {
-                vec![S::Fixed {
-                    weights: (1..=shape.kernels)
-                        .map(|kernel| 0.5 * kernel as f64)
-                        .collect(),
-                }]
-            },
-        ),
-        info(
-            "uniform",
-            &[],
-            "θ = 1/M everywhere, nothing learned",
-            |_| vec![S::Uniform],
-        ),
-        info(
-            "sum",
-            &["terms"],
-            "a sum of terms that you compose",
-            |shape| {
-                let spread = SetSpec::Simplex { total: 0.5 };
-                let ball = SetSpec::LpBall {
-                    p: 2.0,
-                    radius: 0.5,
-                };
-                let prior = SetSpec::PriorBall {
-                    prior: vec![0.2; shape.kernels],
-                    radius: 0.1,
-                };
-                vec![
-                    S::Sum {
-                        terms: vec![
-                            TermSpec::Common(spread.clone()),
-                            TermSpec::Independent(ball.clone()),
-                        ],
-                    },
-                    S::Sum {
-                        terms: vec![
-                            TermSpec::Independent(prior),
-                            TermSpec::Group {
-                                p: 2.0,
-                                q: 1.0,
-                                radius: 0.5,
-                            },
-                            TermSpec::Common(ball),
-                            TermSpec::Common(spread),
-                        ],
-                    },
-                ]
-            },
-        ),
-    ]
 }
 
 impl SharingSpec {
+    /// The sum of terms of the user's own. A model of it can be used, not saved.
+    pub fn own(terms: impl IntoIterator<Item = Arc<dyn Term>>) -> Self {
+        let terms = terms.into_iter().map(OwnTerm).map(TermSpec::Own);
+        Self::Sum {
+            terms: terms.collect(),
+        }
+    }
+
+    /// Whether all of it has a name, so that it can be written to a file.
+    pub fn is_named(&self) -> bool {
+        let Self::Sum { terms } = self else {
+            return true;
+        };
+        !terms.iter().any(|term| matches!(term, TermSpec::Own(_)))
+    }
+
     /// The registered name.
     pub fn name(&self) -> &'static str {
         match self {

@@ -181,9 +181,12 @@ impl Certificate {
     }
 }
 
+/// An objective of zero has a gap all the same: without end, or none where the bound is zero too.
+const TINY: f64 = 1e-300;
+
 /// (objective − bound) / |objective|, never negative.
 pub(crate) fn relative_gap(objective: f64, bound: f64) -> f64 {
-    (objective - bound).abs() / objective.abs().max(1e-300)
+    (objective - bound).abs() / objective.abs().max(TINY)
 }
 
 /// Names the first task whose numbers are not finite.

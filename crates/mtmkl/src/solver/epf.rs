@@ -47,9 +47,18 @@ impl Default for Epf {
     }
 }
 
-/// Local maxima of the sum kept in E.
+/// Local maxima of the sum kept in E: each costs an oracle call and a look at all others, and those that matter are the first few.
 const MOST_MAXIMA: usize = 16;
+/// Shorter steps than this change nothing that is told from rounding.
 const SHORTEST: f64 = 1e-12;
+/// Where steps get no shorter, the inner solver is asked for this part of its accuracy …
+const CLOSER: f64 = 0.01;
+/// … down to rounding, where looking closer shows nothing.
+const CLOSEST: f64 = 1e-14;
+const ROUNDING: f64 = 1e-13;
+/// A random start is this many random steps from the balanced one, each at most this far towards a vertex: off the boundary, where no task lacks weights.
+const RANDOM_STEPS: usize = 3;
+const RANDOM_REACH: f64 = 0.8;
 
 /// One a_i of E: Σ ḡ(a_i, θ') = constant − ⟨s, θ'⟩.
 #[derive(Debug, Clone)]
@@ -108,12 +117,12 @@ impl Epf {
         }
         let mut random = Random::new(seed);
         let shape = sharing.shape();
-        for _ in 0..3 {
+        for _ in 0..RANDOM_STEPS {
             let costs = (0..shape.tasks * shape.kernels)
                 .map(|_| random.uniform())
                 .collect();
             let (aim, _) = sharing.maximise(&Grid::from_values(shape.tasks, shape.kernels, costs));
-            parts.move_towards(&aim, 0.8 * random.uniform());
+            parts.move_towards(&aim, RANDOM_REACH * random.uniform());
         }
         parts
     }
@@ -212,6 +221,105 @@ impl Epf {
     }
 }
 
+/// Where x is aimed at, and what that promises.
+#[derive(Debug)]
+struct Aim {
+    omega: f64,
+    parts: Parts,
+    /// P(x), and G = ω̂ + ν Σ g(a_i, x̂)₊ − P(x), its slope along the step.
+    penalty: f64,
+    slope: f64,
+}
+
+/// What became of a step.
+#[derive(Debug)]
+enum Outcome {
+    /// x is there now, or is known better.
+    Moved,
+    /// The run ends.
+    Ended(Status),
+}
+
+/// The state of a run.
+#[derive(Debug)]
+struct Search<'a> {
+    epf: &'a Epf,
+    sharing: &'a Sharing,
+    certificate: Certificate,
+    request: Request,
+}
+
+impl Search<'_> {
+    /// Evaluates at θ, and tells the certificate.
+    fn look(
+        &mut self,
+        engine: &mut dyn Engine,
+        parts: &Parts,
+        theta: &Grid,
+        step: f64,
+        run: &mut Run<'_>,
+    ) -> Result<(f64, Vec<Maximum>)> {
+        engine.keep(&self.certificate.evaluations().collect::<Vec<_>>());
+        let (evaluation, maxima) = (self.epf).evaluate(engine, theta, &self.request, run.seed)?;
+        let at = Candidate::new(parts, theta, &evaluation);
+        self.certificate.record(at, self.sharing, step, run)?;
+        Ok((evaluation.lower(), maxima))
+    }
+
+    fn aim(&self, point: &Point) -> Aim {
+        let (omega, parts) = Epf::aim(self.sharing, &point.maxima);
+        let theta = self.sharing.theta(&parts);
+        let penalty = self.epf.penalty(point);
+        let over: f64 = point
+            .maxima
+            .iter()
+            .map(|a| (a.value(&theta) - omega).max(0.0))
+            .sum();
+        Aim {
+            slope: omega + self.epf.nu * over - penalty,
+            omega,
+            parts,
+            penalty,
+        }
+    }
+
+    /// Watson's rule: the largest of 1, β, β², … that achieves its part of the slope.
+    fn step(
+        &mut self,
+        engine: &mut dyn Engine,
+        point: &mut Point,
+        aim: &Aim,
+        run: &mut Run<'_>,
+    ) -> Result<Outcome> {
+        let mut step = 1.0;
+        loop {
+            let mut trial = point.clone();
+            trial.parts.move_towards(&aim.parts, step);
+            trial.theta = self.sharing.theta(&trial.parts);
+            trial.omega += step * (aim.omega - point.omega);
+            (_, trial.maxima) = self.look(engine, &trial.parts, &trial.theta, step, run)?;
+            if self.epf.penalty(&trial) - aim.penalty <= self.epf.sigma * step * aim.slope {
+                *point = trial;
+                return Ok(Outcome::Moved);
+            }
+            if let Some(status) = self.certificate.finished() {
+                return Ok(Outcome::Ended(status));
+            }
+            step *= self.epf.backtrack;
+            if step < SHORTEST {
+                // P cannot be told apart along the step: solve the inner problems more tightly, or give up.
+                if self.request.accuracy <= ROUNDING {
+                    return Ok(Outcome::Ended(Status::Stalled));
+                }
+                self.request.accuracy = (CLOSER * self.request.accuracy).max(CLOSEST);
+                (point.omega, point.maxima) =
+                    self.look(engine, &point.parts, &point.theta, 0.0, run)?;
+                return Ok(Outcome::Moved);
+            }
+        }
+    }
+}
+
 impl Solver for Epf {
     fn solve(
         &self,
@@ -223,83 +331,45 @@ impl Solver for Epf {
         let parts = start
             .cloned()
             .unwrap_or_else(|| self.start(sharing, run.seed));
-        let mut certificate = Certificate::new(parts.clone(), run);
-        let theta = sharing.theta(&parts);
-        let mut request = Request {
+        let certificate = Certificate::new(parts.clone(), run);
+        let request = Request {
             accuracy: inner_accuracy(1.0, run.tolerance),
             curvature: false,
             stop: certificate.stop.clone(),
         };
-        let (evaluation, maxima) = self.evaluate(engine, &theta, &request, run.seed)?;
-        let at = Candidate::new(&parts, &theta, &evaluation);
-        certificate.record(at, sharing, 0.0, run)?;
+        let mut search = Search {
+            epf: self,
+            sharing,
+            certificate,
+            request,
+        };
+        let theta = sharing.theta(&parts);
+        let (omega, maxima) = search.look(engine, &parts, &theta, 0.0, run)?;
         let mut point = Point {
-            omega: evaluation.lower(),
+            omega,
             parts,
             theta,
             maxima,
         };
-        let status = 'outer: loop {
-            if let Some(status) = certificate.finished() {
+        let status = loop {
+            if let Some(status) = search.certificate.finished() {
                 break status;
             }
-            request.accuracy = request
-                .accuracy
-                .min(inner_accuracy(certificate.gap(), run.tolerance));
-            let (omega_aim, aim) = Self::aim(sharing, &point.maxima);
-            let aim_theta = sharing.theta(&aim);
-            let penalty = self.penalty(&point);
-            // G = ω̂ + ν Σ g(a_i, x̂)₊ − P(x), the slope of P along the step
-            let over: f64 = point
-                .maxima
-                .iter()
-                .map(|a| (a.value(&aim_theta) - omega_aim).max(0.0))
-                .sum();
-            let slope = omega_aim + self.nu * over - penalty;
-            if -slope <= run.tolerance * point.omega.abs() && !engine.is_concave() {
+            let wanted = inner_accuracy(search.certificate.gap(), run.tolerance);
+            search.request.accuracy = search.request.accuracy.min(wanted);
+            let aim = search.aim(&point);
+            if -aim.slope <= run.tolerance * point.omega.abs() && !engine.is_concave() {
                 break Status::ConvergedUncertified;
             }
-            let mut step = 1.0;
-            loop {
-                engine.keep(&certificate.evaluations().collect::<Vec<_>>());
-                let mut trial = point.clone();
-                trial.parts.move_towards(&aim, step);
-                trial.theta = sharing.theta(&trial.parts);
-                trial.omega += step * (omega_aim - point.omega);
-                let (evaluation, maxima) =
-                    self.evaluate(engine, &trial.theta, &request, run.seed)?;
-                trial.maxima = maxima;
-                let at = Candidate::new(&trial.parts, &trial.theta, &evaluation);
-                certificate.record(at, sharing, step, run)?;
-                if self.penalty(&trial) - penalty <= self.sigma * step * slope {
-                    point = trial;
-                    break;
-                }
-                if let Some(status) = certificate.finished() {
-                    break 'outer status;
-                }
-                step *= self.backtrack;
-                if step < SHORTEST {
-                    // P cannot be told apart along the step: solve the inner problems more tightly, or give up.
-                    if request.accuracy <= 1e-13 {
-                        break 'outer Status::Stalled;
-                    }
-                    request.accuracy = (0.01 * request.accuracy).max(1e-14);
-                    engine.keep(&certificate.evaluations().collect::<Vec<_>>());
-                    let (evaluation, maxima) =
-                        self.evaluate(engine, &point.theta, &request, run.seed)?;
-                    let at = Candidate::new(&point.parts, &point.theta, &evaluation);
-                    certificate.record(at, sharing, 0.0, run)?;
-                    point.omega = evaluation.lower();
-                    point.maxima = maxima;
-                    break;
-                }
+            match search.step(engine, &mut point, &aim, run)? {
+                Outcome::Moved => {}
+                Outcome::Ended(status) => break status,
             }
         };
         let status = match status {
             Status::Converged if !engine.is_concave() => Status::ConvergedUncertified,
             other => other,
         };
-        Ok(certificate.solution(sharing, status))
+        Ok(search.certificate.solution(sharing, status))
     }
 }

@@ -1,20 +1,20 @@
 //! min over θ in Ψ of J(θ): the outer solvers. They see grids, the sharing and the engine's trait, never data.
 //!
+//! - [`Newton`] (`newton`, steps and damping) minimises a model of J over Ψ at each step (`interior`), which also knows what other evaluations said
+//!   (`bundle`);
+//! - [`Epf`] is the paper's Algorithm 1.
+//!
 //! Both keep a certificate: for any θ in Ψ and any feasible α, converged or not,
 //!
 //! D(α) = (part of ḡ without θ) − σ_Ψ(s(α))  ≤  J*  ≤  J(θ) ≤ Σ_t (value + inner gap)
 //!
 //! so the difference is a rigorous optimality gap for the whole problem.
 
-mod block;
+mod bundle;
 mod certificate;
-mod cuts;
 mod epf;
-mod excess;
-mod model;
+mod interior;
 mod newton;
-mod system;
-mod term;
 
 use serde::{Deserialize, Serialize};
 
@@ -111,8 +111,14 @@ pub enum Fallback {
     Indefinite,
 }
 
-/// How tightly to solve the inner problems, relative to J, when the outer gap is this: a small part of it, never much below what
-/// the tolerance asks for.
+/// Inner problems are solved to this part of the outer gap, so that it can fall tenfold before their gaps are what is left of it, …
+const OF_GAP: f64 = 0.1;
+/// … never tighter than to this part of the tolerance, which leaves four fifths of it to the outer gap, …
+const OF_TOLERANCE: f64 = 0.2;
+/// … and never looser than to this: sensitivities are off by the root of the inner gap, and 3 % is what a step can bear.
+const LOOSEST: f64 = 1e-3;
+
+/// How tightly to solve the inner problems, relative to J, when the outer gap is this.
 fn inner_accuracy(gap: f64, tolerance: f64) -> f64 {
-    (0.1 * gap).clamp((0.2 * tolerance).min(1e-3), 1e-3)
+    (OF_GAP * gap).clamp((OF_TOLERANCE * tolerance).min(LOOSEST), LOOSEST)
 }

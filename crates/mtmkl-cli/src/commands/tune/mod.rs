@@ -280,7 +280,7 @@ impl Tune {
         let fitting = fitting_of(&args.fit, stop, &mut silent)?;
         // Said now: a journal without results would be in the way of the next try.
         fitting.check().map_err(located)?;
-        let preparation = preparation_of(&args.fit)?;
+        let preparation = preparation_of(&args.fit, &self.fit.ledger)?;
         let (journal, lines) = Journal::open(
             path,
             "mtmkl tune",

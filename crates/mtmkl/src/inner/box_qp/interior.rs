@@ -305,7 +305,7 @@ impl Iterate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gram::{Grams, TaskGrams};
+    use crate::gram::{TaskGrams, given};
     use crate::machine::Variables;
     use crate::random::Random;
 
@@ -321,11 +321,8 @@ mod tests {
             let gram: Vec<f64> = (0..n * n)
                 .map(|k| row(k / n).iter().zip(row(k % n)).map(|(a, b)| a * b).sum())
                 .collect();
-            let grams = Grams::given(n, vec![gram]);
-            let view = TaskGrams {
-                grams: &grams,
-                view: None,
-            };
+            let grams = given(n, vec![gram]);
+            let view = TaskGrams::all(grams.as_ref());
             let rows = CombinedRows::new(view, &[1.0]);
             let noisy: Vec<f64> = (0..n)
                 .map(|i| x[i * columns] + 30.0 * random.uniform() - 15.0)
@@ -378,11 +375,8 @@ mod tests {
 
     #[test]
     fn nothing_moves_where_the_bounds_leave_one_point() {
-        let grams = Grams::given(2, vec![vec![1.0, 0.0, 0.0, 1.0]]);
-        let view = TaskGrams {
-            grams: &grams,
-            view: None,
-        };
+        let grams = given(2, vec![vec![1.0, 0.0, 0.0, 1.0]]);
+        let view = TaskGrams::all(grams.as_ref());
         let qp = Qp {
             variables: Variables::one_each(2),
             linear: &[0.0, 0.0],

@@ -3,7 +3,7 @@
 use super::free_set::{self, FreeSet};
 use super::smo::{self, Smo};
 use super::{Qp, gap, interior};
-use crate::gram::{CombinedRows, Grams};
+use crate::gram::{CombinedRows, given};
 use crate::grid::dot;
 use crate::inner::tests::{some_kernel, whole};
 use crate::ledger::Ledger;
@@ -140,7 +140,7 @@ fn small_steps_interior_points_and_brute_force_agree() {
         for case in cases(6, &mut random) {
             let n = case.variables.samples();
             let kernel = some_kernel(n, &mut random);
-            let grams = Grams::given(n, vec![kernel.clone()]);
+            let grams = given(n, vec![kernel.clone()]);
             let rows = CombinedRows::new(whole(&grams), &[1.0]);
             let qp = case.qp();
             let best = case.brute_force(&kernel);
@@ -184,7 +184,7 @@ fn after_a_direct_step_free_slopes_are_equal() {
         // Classification and one class: a variable is its sample.
         for case in cases(30, &mut random).into_iter().take(2) {
             let n = case.variables.samples();
-            let grams = Grams::given(n, vec![some_kernel(n, &mut random)]);
+            let grams = given(n, vec![some_kernel(n, &mut random)]);
             let rows = CombinedRows::new(whole(&grams), &[1.0]);
             let qp = case.qp();
             let mut beta = case.start();
