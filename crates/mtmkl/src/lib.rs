@@ -33,7 +33,7 @@
 //! ```
 //!
 //! The rooms, and which may look into which: `grid`, `error`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
-//! kernels; `qp` and [`machine`] see Grams; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
+//! kernels; [`machine`] says what a task's dual is and `inner` solves it; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
 //! sharings and the engine's trait; `problem` and `model` put it together; [`select`] fits
 //! many of them. A test (`tests/layers.rs`) holds them to it.
 
@@ -42,6 +42,7 @@ pub mod engine;
 pub mod error;
 pub mod gram;
 pub mod grid;
+mod inner;
 pub mod kernel;
 pub mod ledger;
 mod linalg;
@@ -49,7 +50,6 @@ pub mod machine;
 pub mod model;
 mod pool;
 mod problem;
-mod qp;
 pub mod random;
 pub mod run;
 pub mod select;

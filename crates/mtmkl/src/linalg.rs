@@ -86,6 +86,30 @@ pub(crate) fn add_scaled_gram(v: &[f64], s: &[f64], out: &mut [f64]) {
     }
 }
 
+/// How large a factor may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// As it is.
+    None,
+    /// An eighth more rows without being moved.
+    ToGrow,
+}
+
+impl Room {
+    /// Rows, and columns, that there is memory for.
+    pub(crate) fn size(self, n: usize) -> usize {
+        match self {
+            Self::None => n,
+            Self::ToGrow => n + n / 8 + 8,
+        }
+    }
+}
+
+/// Twelve numbers, each ten times the one before: what is added to a diagonal until it is enough.
+pub(crate) fn rising(first: f64) -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(first), |jitter| Some(10.0 * jitter)).take(12)
+}
+
 /// A = LL' for a symmetric positive definite A.
 #[derive(Debug, Clone)]
 pub(crate) struct Cholesky {
@@ -158,18 +182,18 @@ impl Cholesky {
         None
     }
 
-    /// The factor of a matrix whose column j, from row j down, `fill` writes; with `relative` of the largest diagonal entry added to the
-    /// diagonal, and ten times more until it is positive definite. `None` for a matrix of zeros.
+    /// The factor of a matrix whose column j, from row j down, `fill` writes, made in place: nothing else of its size is held. To the diagonal is
+    /// added the first of `jitters`, each relative to the largest diagonal entry, with which it is positive definite. `None` for a matrix of
+    /// zeros, or where none of them is enough.
     pub(crate) fn of_columns(
         n: usize,
-        relative: f64,
+        room: Room,
+        jitters: impl IntoIterator<Item = f64>,
         fill: impl Fn(usize, &mut [f64]),
     ) -> Option<Self> {
-        let mut jitter = relative;
-        for _ in 0..12 {
-            // With room to grow.
-            let room = n + n / 8 + 8;
-            let mut lower = Mat::<f64>::with_capacity(room, room);
+        let size = room.size(n);
+        for jitter in jitters {
+            let mut lower = Mat::<f64>::with_capacity(size, size);
             lower.resize_with(n, n, |_, _| 0.0);
             for j in 0..n {
                 fill(j, &mut lower.col_as_slice_mut(j)[j..]);
@@ -196,7 +220,6 @@ impl Cholesky {
             if done.is_ok() && (0..n).all(|i| lower[(i, i)].is_finite()) {
                 return Some(Self { lower });
             }
-            jitter *= 10.0;
         }
         None
     }
@@ -380,7 +403,7 @@ mod tests {
         }
         assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
         assert!(Cholesky::with_jitter(vec![1.0, 1.0, 1.0, 1.0], 2, 1e-12).is_some());
-        let columns = Cholesky::of_columns(3, 1e-14, |j, out| {
+        let columns = Cholesky::of_columns(3, Room::None, rising(1e-14), |j, out| {
             for (i, value) in (j..3).zip(out) {
                 *value = a[i * 3 + j];
             }
@@ -388,8 +411,12 @@ mod tests {
         let mut c = [1.0, 2.0, 3.0];
         columns.unwrap().solve(&mut c, 1);
         assert!(b.iter().zip(&c).all(|(x, y)| (x - y).abs() < 1e-12));
-        assert!(Cholesky::of_columns(2, 1e-12, |_, out| out.fill(1.0)).is_some());
-        assert!(Cholesky::of_columns(2, 1e-12, |_, out| out.fill(0.0)).is_none());
+        assert!(
+            Cholesky::of_columns(2, Room::ToGrow, rising(1e-12), |_, out| out.fill(1.0)).is_some()
+        );
+        assert!(
+            Cholesky::of_columns(2, Room::None, rising(1e-12), |_, out| out.fill(0.0)).is_none()
+        );
     }
 
     #[test]

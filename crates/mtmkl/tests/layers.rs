@@ -18,12 +18,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("linalg", &[]),
     ("kernel", &["data", "linalg"]),
     ("gram", &["kernel", "data", "linalg", "grid"]),
-    ("qp", &["gram", "linalg", "run"]),
     ("machine", &["data"]),
+    ("inner", &["machine", "gram", "linalg", "grid", "run"]),
     ("sharing", &["grid"]),
     (
         "engine",
-        &["machine", "gram", "qp", "linalg", "grid", "pool", "run"],
+        &["inner", "machine", "gram", "linalg", "grid", "pool", "run"],
     ),
     (
         "solver",

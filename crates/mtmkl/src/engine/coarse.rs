@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::local::{LocalEngine, TaskData};
 use crate::gram::Grams;
-use crate::machine::{Domain, Dual};
 use crate::random::Random;
 use crate::view::View;
 
@@ -80,11 +79,10 @@ impl LocalEngine {
             if kept.len() < FEWEST.max(self.grams[task.samples].kernels()) {
                 return None;
             }
-            let count = task.seen_in(&self.grams).count();
             tasks.push(TaskData {
                 samples: task.samples,
                 view,
-                dual: restrict(&task.dual, count, &kept)?,
+                dual: task.dual.restricted(&kept)?,
             });
             places.push(kept);
         }
@@ -115,7 +113,7 @@ impl LocalEngine {
         let pairs = self.states.iter_mut().zip(&self.tasks);
         let from = coarse.engine.states.iter().zip(&coarse.places);
         for ((state, task), (small, places)) in pairs.zip(from) {
-            state.start_at(&task.dual, &small.spread(places, task.dual.linear.len()));
+            state.start_at(&task.dual, &small.spread(places, task.dual.variables));
         }
     }
 }
@@ -132,46 +130,6 @@ fn choose(samples: usize) -> Vec<usize> {
         .into_iter()
         .flat_map(|run| run * RUN..(run + 1) * RUN)
         .collect()
-}
-
-/// ḡ and Ω with the other variables at zero. Where the mass Σβ is fixed, fewer variables share it, so that each may take more.
-fn restrict(dual: &Dual, samples: usize, kept: &[usize]) -> Option<Dual> {
-    let of = |values: &[f64]| -> Vec<f64> {
-        values
-            .chunks_exact(samples)
-            .flat_map(|copy| kept.iter().map(|&i| copy[i]))
-            .collect()
-    };
-    let domain = match &dual.domain {
-        Domain::Box { lower, upper, sum } => {
-            let room = if *sum == 0.0 {
-                1.0
-            } else {
-                samples as f64 / kept.len() as f64
-            };
-            let wider = |bounds: &[f64]| -> Vec<f64> {
-                of(bounds).into_iter().map(|bound| bound * room).collect()
-            };
-            let (lower, upper) = (wider(lower), wider(upper));
-            // With unequal bounds, those that were taken may be too narrow.
-            let (least, most) = (lower.iter().sum::<f64>(), upper.iter().sum::<f64>());
-            if *sum < least || *sum > most {
-                return None;
-            }
-            Domain::Box {
-                lower,
-                upper,
-                sum: *sum,
-            }
-        }
-        Domain::Free { ridge } => Domain::Free { ridge: of(ridge) },
-    };
-    Some(Dual {
-        scale: dual.scale,
-        linear: of(&dual.linear),
-        diagonal: dual.diagonal,
-        domain,
-    })
 }
 
 #[cfg(test)]

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::kept::Here;
-use super::task::{Effort, Fitted, Inner, State, TaskEvaluation};
 use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Solve};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
-use crate::grid::{Grid, Shape};
+use crate::grid::{Grid, Shape, dot};
+use crate::inner::{Allowance, Effort, Fitted, Here, Solved, State, TaskEvaluation};
 use crate::linalg::axpy;
-use crate::machine::{Domain, Dual};
+use crate::machine::{Conjugate, Dual};
 use crate::pool::Pool;
 use crate::view::View;
 
@@ -111,10 +110,7 @@ impl LocalEngine {
     ) -> Self {
         let states = tasks
             .iter()
-            .map(|task| {
-                let samples = task.seen_in(&grams).count();
-                State::new(&task.dual, samples, None)
-            })
+            .map(|task| State::new(&task.dual, None, grams[task.samples].ledger()))
             .collect();
         Self {
             grams,
@@ -237,6 +233,7 @@ impl LocalEngine {
             curvature: request.curvature,
             shrinking: self.shrinking,
             concave: self.concave,
+            allowance: Allowance::default(),
             stop: &request.stop,
         }
     }
@@ -263,7 +260,7 @@ impl Engine for LocalEngine {
         })?;
         self.refresh();
         let (grams, tasks) = (&self.grams, &self.tasks);
-        let report = |((number, inner), state): ((usize, Inner), &mut State)| {
+        let report = |((number, inner), state): ((usize, Solved), &mut State)| {
             let task = &tasks[number];
             let view = task.seen_in(grams);
             state.report(&task.dual, view, theta.row(number), inner, &effort)
@@ -342,7 +339,7 @@ impl Engine for LocalEngine {
         }
         for ((state, task), beta) in self.states.iter_mut().zip(&self.tasks).zip(beta) {
             // Of two variables of a sample, one for each sign, each takes its part.
-            let copies = task.dual.linear.len() / beta.len().max(1);
+            let copies = task.dual.variables.copies();
             state.start_at(&task.dual, &beta.repeat(copies));
         }
         Ok(())
@@ -386,11 +383,11 @@ impl LocalMaxima for LocalEngine {
                 rows,
                 theta: weights,
             };
-            let mut found = vec![State::maximum(
+            let mut found = vec![local_maximum(
                 state.evaluate(&task.dual, here, &effort)?,
                 weights,
             )];
-            let starts = if matches!(task.dual.domain, Domain::Box { .. }) {
+            let starts = if matches!(task.dual.conjugate, Conjugate::Box { .. }) {
                 starts
             } else {
                 0
@@ -400,8 +397,8 @@ impl LocalMaxima for LocalEngine {
                     task.dual.linear.len(),
                     seed ^ (number as u64) << 20 ^ (start as u64) << 40,
                 );
-                let mut other = State::new(&task.dual, grams.count(), Some(&order));
-                let maximum = State::maximum(other.evaluate(&task.dual, here, &effort)?, weights);
+                let mut other = State::new(&task.dual, Some(&order), grams.grams.ledger());
+                let maximum = local_maximum(other.evaluate(&task.dual, here, &effort)?, weights);
                 let same = |known: &LocalMaximum| {
                     (known.value - maximum.value).abs() <= 1e-7 * maximum.value.abs()
                 };
@@ -419,6 +416,15 @@ impl LocalMaxima for LocalEngine {
         // The best ones found are what the last evaluation is about now.
         self.remember();
         Ok(maxima)
+    }
+}
+
+/// This point as a local maximum.
+fn local_maximum(evaluation: TaskEvaluation, theta: &[f64]) -> LocalMaximum {
+    LocalMaximum {
+        value: evaluation.value,
+        constant: evaluation.value + dot(&evaluation.sensitivities, theta),
+        sensitivities: evaluation.sensitivities,
     }
 }
 

@@ -5,18 +5,13 @@
 
 mod channel;
 mod coarse;
-mod exact;
-mod free_set;
-mod images;
-mod indefiniteness;
-mod kept;
 mod local;
-mod task;
 
 pub use channel::{Answer, ChannelEngine, Driver, Question, channel};
 pub(crate) use coarse::coarser;
 pub(crate) use local::{LocalEngine, TaskData};
-pub use task::Fitted;
+
+pub use crate::inner::{Curvature, Fitted};
 
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
@@ -96,25 +91,6 @@ impl Evaluation {
     }
 }
 
-/// H = F'F, the M × M second derivative of one task's J in θᵗ, kept as its factor F (rank × M).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Curvature {
-    /// The number of rows of the factor.
-    pub rank: usize,
-    /// F, row by row.
-    pub factor: Vec<f64>,
-}
-
-impl Curvature {
-    /// H = 0.
-    pub(crate) fn none() -> Self {
-        Self {
-            rank: 0,
-            factor: Vec::new(),
-        }
-    }
-}
-
 /// One local maximum of ḡ for one task: ḡ(α, θ') = constant − ⟨s, θ'⟩.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalMaximum {
@@ -124,15 +100,6 @@ pub struct LocalMaximum {
     pub constant: f64,
     /// s, M numbers.
     pub sensitivities: Vec<f64>,
-}
-
-/// V'V for some V: a kernel on n samples.
-#[cfg(test)]
-fn some_kernel(n: usize, random: &mut crate::random::Random) -> Vec<f64> {
-    let factor: Vec<f64> = (0..n * n).map(|_| random.uniform() - 0.5).collect();
-    let mut matrix = vec![0.0; n * n];
-    crate::linalg::add_gram(&factor, n, &mut matrix);
-    matrix
 }
 
 /// Evaluates J: here with threads, elsewhere with whatever implements this. It has all that a fit needs, so that samples and β may be

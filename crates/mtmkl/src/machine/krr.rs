@@ -1,6 +1,9 @@
 //! Kernel ridge regression.
 
-use super::{Domain, Dual, Machine, check_positive, check_values, numbers, weight};
+use super::{
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
+    check_values, numbers, weight,
+};
 use crate::data::Task;
 use crate::error::{DataProblem, Error, Place, Result};
 
@@ -12,6 +15,15 @@ pub struct Krr {
     /// λ > 0.
     pub lambda: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "krr",
+    help: "kernel ridge regression",
+    parameters: &["lambda"],
+    targets: TargetKind::Values,
+    examples: || vec![MachineSpec::Krr { lambda: 0.5 }],
+};
 
 impl Machine for Krr {
     fn name(&self) -> &'static str {
@@ -41,9 +53,10 @@ impl Machine for Krr {
         let values = numbers(task);
         Dual {
             scale: 2.0,
+            variables: Variables::one_each(values.len()),
             linear: values.to_vec(),
             diagonal: 0.0,
-            domain: Domain::Free {
+            conjugate: Conjugate::Ridge {
                 ridge: (0..values.len())
                     .map(|row| self.lambda / weight(task, row))
                     .collect(),

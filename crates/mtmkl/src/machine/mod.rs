@@ -2,98 +2,49 @@
 //!
 //! Every machine here has, for K = Σ_m θ_m K_m and d_m = diag K_m, the same dual form in β = y∘α:
 //!
-//! ḡ(β, θ) = κ · ( q'β + c Σ_m θ_m d_m'β − ½ β'Kβ − ½ Σ_i ρ_i β_i² )
+//! ḡ(β, θ) = κ · ( q'β + c Σ_m θ_m d_m'β − ½ β'Kβ − Σ_v φ_v(β_v) ), φ convex,
 //!
 //! so that a machine is data, not code: its [`Dual`]. From that follow, for all of them,
 //!
 //! - the sensitivity s_m = −∂ḡ/∂θ_m = κ ( ½ β'K_mβ − c d_m'β ),
 //! - the curvature ∂²J/∂θ_m∂θ_n = κ u_m'P u_n, with u_m = K_mβ − c d_m on the free variables and P the leading block of the
-//!   inverse of [[K_FF, 1], [1', 0]] (without the border, and with K + ρ, where Ω is everything),
+//!   inverse of [[K_FF + diag φ'', 1], [1', 0]], without the border where Σβ is not given,
 //! - the inner gap, and the offset b, the multiplier of Σβ = s.
 //!
-//! | machine | κ | q | c | Ω in β | ρ |
+//! | machine | κ | q | c | Ω in β | φ |
 //! |---|---|---|---|---|---|
 //! | [`Svc`] | 1 | y | 0 | β between 0 and y C, Σβ = 0 | 0 |
 //! | [`Svr`] | 1 | y ∓ ε, two variables a sample | 0 | \[0, C\] and \[−C, 0\], Σβ = 0 | 0 |
-//! | [`Krr`] | 2 | y | 0 | everything | λ |
+//! | [`Krr`] | 2 | y | 0 | everything | ½λβ² |
 //! | [`Svdd`] | 2 | 0 | ½ | \[0, C\], Σβ = 1 | 0 |
 //! | [`OneClass`] | 2 | 0 | 0 | \[0, 1/(νn)\], Σβ = 1 | 0 |
+//! | one's own | any | any | any | an open interval each, Σβ given or not | [`SmoothConjugate`], or any of the above |
 //!
 //! A sample's weight multiplies its bound (for [`Krr`] it divides ρ): a sample of weight 3 is as good as three copies of it.
+//! A machine of one's own implements [`Machine`] outside of this crate and is used as [`MachineSpec::Own`].
 
+mod dual;
 mod krr;
 mod one_class;
 mod spec;
 mod svc;
 mod svdd;
 mod svr;
+mod variables;
 
 use std::fmt::Debug;
 
+pub use dual::{Conjugate, Dual, SmoothConjugate};
 pub use krr::Krr;
 pub use one_class::OneClass;
-pub use spec::{MachineInfo, MachineSpec, TargetKind, registered_machines};
+pub use spec::{MachineInfo, MachineSpec, OwnMachine, TargetKind, registered_machines};
 pub use svc::Svc;
 pub use svdd::Svdd;
 pub use svr::Svr;
+pub use variables::Variables;
 
 use crate::data::{Targets, Task};
 use crate::error::{DataProblem, Error, Place, Result};
-
-/// ḡ(β, θ) = κ · ( q'β + c Σ_m θ_m d_m'β − ½ β'Kβ − ½ Σ_i ρ_i β_i² ) over a domain.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dual {
-    /// κ
-    pub scale: f64,
-    /// q, one entry per variable; variable v belongs to sample v mod n.
-    pub linear: Vec<f64>,
-    /// c
-    pub diagonal: f64,
-    /// Ω
-    pub domain: Domain,
-}
-
-impl Dual {
-    /// Whether β = 0 is in Ω, where ḡ is exactly 0.
-    pub(crate) fn has_zero(&self) -> bool {
-        match &self.domain {
-            Domain::Box { sum, .. } => *sum == 0.0,
-            Domain::Free { .. } => true,
-        }
-    }
-
-    /// Whether Ω contains tβ with β for 0 ≤ t ≤ 1, and ḡ(tβ, θ) = t κ q'β − t² ½ κ β'Kβ.
-    pub(crate) fn scales(&self) -> bool {
-        match &self.domain {
-            Domain::Box { lower, upper, sum } => {
-                let mut bounds = lower.iter().zip(upper);
-                *sum == 0.0
-                    && self.diagonal == 0.0
-                    && bounds.all(|(low, high)| *low <= 0.0 && *high >= 0.0)
-            }
-            Domain::Free { .. } => false,
-        }
-    }
-}
-
-/// Ω: where β may be.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Domain {
-    /// lower ≤ β ≤ upper, Σβ = sum.
-    Box {
-        /// Lower bounds.
-        lower: Vec<f64>,
-        /// Upper bounds.
-        upper: Vec<f64>,
-        /// The sum.
-        sum: f64,
-    },
-    /// Everything, held back by ρ > 0, one entry per sample.
-    Free {
-        /// ρ
-        ridge: Vec<f64>,
-    },
-}
 
 /// A kernel machine.
 pub trait Machine: Debug + Send + Sync {

@@ -1,6 +1,9 @@
 //! One-class support vector machine.
 
-use super::{Domain, Dual, Machine, check_unlabelled, sign, total_weight, weight};
+use super::{
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_unlabelled,
+    sign, total_weight, weight,
+};
 use crate::data::Task;
 use crate::error::{Error, Result};
 
@@ -12,6 +15,15 @@ pub struct OneClass {
     /// ν in (0, 1].
     pub nu: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "ocsvm",
+    help: "one-class support vector machine",
+    parameters: &["nu"],
+    targets: TargetKind::Unlabelled,
+    examples: || vec![MachineSpec::OneClass { nu: 0.3 }],
+};
 
 impl Machine for OneClass {
     fn name(&self) -> &'static str {
@@ -29,9 +41,10 @@ impl Machine for OneClass {
         let each = 1.0 / (self.nu * total_weight(task, samples));
         Dual {
             scale: 2.0,
+            variables: Variables::one_each(samples),
             linear: vec![0.0; samples],
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: vec![0.0; samples],
                 upper: (0..samples).map(|row| each * weight(task, row)).collect(),
                 sum: 1.0,

@@ -1,8 +1,10 @@
 //! Machines by name, as they stand in configuration files and model files. New ones are registered here.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Krr, Machine, OneClass, Svc, Svdd, Svr};
+use super::{Krr, Machine, OneClass, Svc, Svdd, Svr, krr, one_class, svc, svdd, svr};
 
 fn one() -> f64 {
     1.0
@@ -50,6 +52,19 @@ pub enum MachineSpec {
         /// ν in (0, 1].
         nu: f64,
     },
+    /// A machine of the user's own. It has no name in files: a model of it cannot be saved.
+    #[serde(skip)]
+    Own(OwnMachine),
+}
+
+/// A machine of the user's own. Equal to itself alone.
+#[derive(Debug, Clone)]
+pub struct OwnMachine(Arc<dyn Machine>);
+
+impl PartialEq for OwnMachine {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl MachineSpec {
@@ -62,22 +77,28 @@ impl MachineSpec {
         }
     }
 
+    /// A machine of the user's own.
+    pub fn own(machine: impl Machine + 'static) -> Self {
+        Self::Own(OwnMachine(Arc::new(machine)))
+    }
+
     /// The machine itself.
-    pub fn build(&self) -> Box<dyn Machine> {
+    pub fn build(&self) -> Arc<dyn Machine> {
         match *self {
             Self::Svc {
                 c,
                 positive_weight,
                 negative_weight,
-            } => Box::new(Svc {
+            } => Arc::new(Svc {
                 c,
                 positive_weight,
                 negative_weight,
             }),
-            Self::Svr { c, epsilon } => Box::new(Svr { c, epsilon }),
-            Self::Krr { lambda } => Box::new(Krr { lambda }),
-            Self::Svdd { c } => Box::new(Svdd { c }),
-            Self::OneClass { nu } => Box::new(OneClass { nu }),
+            Self::Svr { c, epsilon } => Arc::new(Svr { c, epsilon }),
+            Self::Krr { lambda } => Arc::new(Krr { lambda }),
+            Self::Svdd { c } => Arc::new(Svdd { c }),
+            Self::OneClass { nu } => Arc::new(OneClass { nu }),
+            Self::Own(ref own) => Arc::clone(&own.0),
         }
     }
 }
@@ -111,60 +132,10 @@ pub struct MachineInfo {
 /// Every machine that has a name. One entry each: registering is all that the conformance suite needs to test it.
 pub fn registered_machines() -> Vec<MachineInfo> {
     vec![
-        MachineInfo {
-            name: "svc",
-            help: "support vector classification",
-            parameters: &["C", "positive_weight", "negative_weight"],
-            targets: TargetKind::Labels,
-            examples: || {
-                vec![
-                    MachineSpec::svc(1.0),
-                    MachineSpec::Svc {
-                        c: 20.0,
-                        positive_weight: 2.0,
-                        negative_weight: 0.5,
-                    },
-                ]
-            },
-        },
-        MachineInfo {
-            name: "svr",
-            help: "ε-insensitive support vector regression",
-            parameters: &["C", "epsilon"],
-            targets: TargetKind::Values,
-            examples: || {
-                vec![
-                    MachineSpec::Svr {
-                        c: 2.0,
-                        epsilon: 0.1,
-                    },
-                    MachineSpec::Svr {
-                        c: 1.0,
-                        epsilon: 0.0,
-                    },
-                ]
-            },
-        },
-        MachineInfo {
-            name: "krr",
-            help: "kernel ridge regression",
-            parameters: &["lambda"],
-            targets: TargetKind::Values,
-            examples: || vec![MachineSpec::Krr { lambda: 0.5 }],
-        },
-        MachineInfo {
-            name: "svdd",
-            help: "support vector data description (the smallest sphere)",
-            parameters: &["C"],
-            targets: TargetKind::Unlabelled,
-            examples: || vec![MachineSpec::Svdd { c: 0.2 }],
-        },
-        MachineInfo {
-            name: "ocsvm",
-            help: "one-class support vector machine",
-            parameters: &["nu"],
-            targets: TargetKind::Unlabelled,
-            examples: || vec![MachineSpec::OneClass { nu: 0.3 }],
-        },
+        svc::ENTRY,
+        svr::ENTRY,
+        krr::ENTRY,
+        svdd::ENTRY,
+        one_class::ENTRY,
     ]
 }

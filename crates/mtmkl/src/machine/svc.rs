@@ -1,6 +1,9 @@
 //! Support vector classification.
 
-use super::{Domain, Dual, Machine, check_labels, check_positive, numbers, sign, weight};
+use super::{
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_labels,
+    check_positive, numbers, sign, weight,
+};
 use crate::data::Task;
 use crate::error::Result;
 
@@ -17,6 +20,24 @@ pub struct Svc {
     /// Factor of C for the class −1, > 0.
     pub negative_weight: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "svc",
+    help: "support vector classification",
+    parameters: &["C", "positive_weight", "negative_weight"],
+    targets: TargetKind::Labels,
+    examples: || {
+        vec![
+            MachineSpec::svc(1.0),
+            MachineSpec::Svc {
+                c: 20.0,
+                positive_weight: 2.0,
+                negative_weight: 0.5,
+            },
+        ]
+    },
+};
 
 impl Machine for Svc {
     fn name(&self) -> &'static str {
@@ -42,9 +63,10 @@ impl Machine for Svc {
         };
         Dual {
             scale: 1.0,
+            variables: Variables::one_each(labels.len()),
             linear: labels.to_vec(),
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: (0..labels.len()).map(|row| bound(row).min(0.0)).collect(),
                 upper: (0..labels.len()).map(|row| bound(row).max(0.0)).collect(),
                 sum: 0.0,

@@ -1,6 +1,9 @@
 //! Support vector data description.
 
-use super::{Domain, Dual, Machine, check_positive, check_unlabelled, sign, total_weight, weight};
+use super::{
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
+    check_unlabelled, sign, total_weight, weight,
+};
 use crate::data::Task;
 use crate::error::{DataProblem, Error, Place, Result};
 
@@ -15,6 +18,15 @@ pub struct Svdd {
     /// C ≥ 1/n, or 1/Σw where the samples have weights.
     pub c: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "svdd",
+    help: "support vector data description (the smallest sphere)",
+    parameters: &["C"],
+    targets: TargetKind::Unlabelled,
+    examples: || vec![MachineSpec::Svdd { c: 0.2 }],
+};
 
 impl Machine for Svdd {
     fn name(&self) -> &'static str {
@@ -41,9 +53,10 @@ impl Machine for Svdd {
         let each = self.c.max(1.0 / total_weight(task, samples));
         Dual {
             scale: 2.0,
+            variables: Variables::one_each(samples),
             linear: vec![0.0; samples],
             diagonal: 0.5,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: vec![0.0; samples],
                 upper: (0..samples).map(|row| each * weight(task, row)).collect(),
                 sum: 1.0,

@@ -1,6 +1,9 @@
 //! ε-insensitive support vector regression.
 
-use super::{Domain, Dual, Machine, check_positive, check_values, numbers, weight};
+use super::{
+    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
+    check_values, numbers, weight,
+};
 use crate::data::Task;
 use crate::error::{Error, Result};
 
@@ -15,6 +18,26 @@ pub struct Svr {
     /// ε ≥ 0, the width of the tube.
     pub epsilon: f64,
 }
+
+/// How it is known.
+pub(super) const ENTRY: MachineInfo = MachineInfo {
+    name: "svr",
+    help: "ε-insensitive support vector regression",
+    parameters: &["C", "epsilon"],
+    targets: TargetKind::Values,
+    examples: || {
+        vec![
+            MachineSpec::Svr {
+                c: 2.0,
+                epsilon: 0.1,
+            },
+            MachineSpec::Svr {
+                c: 1.0,
+                epsilon: 0.0,
+            },
+        ]
+    },
+};
 
 impl Machine for Svr {
     fn name(&self) -> &'static str {
@@ -36,13 +59,14 @@ impl Machine for Svr {
         let zeros = vec![0.0; n];
         Dual {
             scale: 1.0,
+            variables: Variables::new(n, 2),
             linear: values
                 .iter()
                 .map(|y| y - self.epsilon)
                 .chain(values.iter().map(|y| y + self.epsilon))
                 .collect(),
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: zeros
                     .iter()
                     .copied()

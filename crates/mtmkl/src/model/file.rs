@@ -134,8 +134,15 @@ impl Model {
     /// The model file's bytes; the same model always gives the same bytes.
     ///
     /// # Errors
-    /// When a kernel or a term of the sharing is the user's own and has no specification to be saved by.
+    /// When a kernel, the machine or a term of the sharing is the user's own and has no specification to be saved by.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if let MachineSpec::Own(_) = self.machine {
+            return Err(Error::param(
+                "machine",
+                format!("`{}`, a machine of your own", self.machine.build().name()),
+                "a registered machine: one of your own has no name in files, so the model cannot be saved",
+            ));
+        }
         let kernels = self
             .kernels
             .iter()

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::gram::CrossKernels;
 use crate::grid::{Grid, dot};
 use crate::ledger::Ledger;
-use crate::machine::{Domain, Dual};
+use crate::machine::{Conjugate, Dual};
 use crate::vector::rounding;
 
 /// Rows whose kernel values are there at a time, for each thread.
@@ -236,13 +236,13 @@ impl Sums {
 /// β by variable: of two variables of a sample, one for each sign, each has its part.
 fn by_variable(dual: &Dual, beta: &[f64]) -> Vec<f64> {
     let n = beta.len();
-    match &dual.domain {
-        Domain::Box { upper, .. } if upper.len() > n => (0..upper.len())
+    match &dual.conjugate {
+        Conjugate::Box { upper, .. } if upper.len() > n => (0..upper.len())
             .map(|v| {
                 if upper[v] > 0.0 {
-                    beta[v % n].max(0.0)
+                    beta[dual.variables.sample_of(v)].max(0.0)
                 } else {
-                    beta[v % n].min(0.0)
+                    beta[dual.variables.sample_of(v)].min(0.0)
                 }
             })
             .collect(),
@@ -250,23 +250,17 @@ fn by_variable(dual: &Dual, beta: &[f64]) -> Vec<f64> {
     }
 }
 
-/// κ ( q'β − ½ Σ_i ρ_i β_i² )
+/// κ ( q'β − Σ_v φ_v(β_v) )
 fn part_without_theta(dual: &Dual, beta: &[f64]) -> f64 {
-    let penalty: f64 = match &dual.domain {
-        Domain::Box { .. } => 0.0,
-        Domain::Free { ridge } => {
-            let pairs = ridge.iter().zip(beta);
-            pairs.map(|(ridge, beta)| ridge * beta * beta).sum()
-        }
-    };
-    dual.scale * (dot(&dual.linear, &by_variable(dual, beta)) - 0.5 * penalty)
+    let beta = by_variable(dual, beta);
+    dual.scale * (dot(&dual.linear, &beta) - dual.penalty(&beta))
 }
 
-/// Σ_v |q_v β_v|
+/// Σ_v |q_v β_v| + |φ_v(β_v)|
 fn size_of_linear(dual: &Dual, beta: &[f64]) -> f64 {
     let beta = by_variable(dual, beta);
     let pairs = beta.iter().zip(&dual.linear);
-    pairs.map(|(beta, q)| (beta * q).abs()).sum()
+    pairs.map(|(beta, q)| (beta * q).abs()).sum::<f64>() + dual.size_of_penalty(&beta)
 }
 
 /// P_t at β and b.
@@ -275,19 +269,21 @@ fn primal(dual: &Dual, beta: &[f64], offset: f64, sums: &Sums) -> f64 {
     let straight = dual.diagonal * dot(&sums.diagonal, beta);
     let bend = 0.5 * dot(&sums.product, beta);
     let value = part_without_theta(dual, beta) + dual.scale * (straight - bend);
-    let slope =
-        |v: usize| dual.linear[v] + dual.diagonal * sums.diagonal[v % n] - sums.product[v % n];
+    let slope = |v: usize| {
+        let i = dual.variables.sample_of(v);
+        dual.linear[v] + dual.diagonal * sums.diagonal[i] - sums.product[i]
+    };
     // What rounding can do to a slope, and to the value.
     let roots: Vec<f64> = sums.diagonal.iter().map(|d| d.abs().sqrt()).collect();
     let pairs = beta.iter().zip(&roots);
     let length: f64 = pairs.map(|(beta, root)| beta.abs() * root).sum();
     let error = |v: usize| {
         let digits = f64::EPSILON * (dual.linear[v].abs() + offset.abs());
-        rounding(n) * roots[v % n] * length + digits
+        rounding(n) * roots[dual.variables.sample_of(v)] * length + digits
     };
     let noise = rounding(n) * (size_of_linear(dual, beta) + 0.5 * length * length);
-    let gap: f64 = match &dual.domain {
-        Domain::Box { lower, upper, sum } => {
+    let gap: f64 = match &dual.conjugate {
+        Conjugate::Box { lower, upper, sum } => {
             let beta = by_variable(dual, beta);
             let missing = sum - beta.iter().sum::<f64>();
             let ways = (0..beta.len()).map(|v| {
@@ -298,12 +294,27 @@ fn primal(dual: &Dual, beta: &[f64], offset: f64, sums: &Sums) -> f64 {
             });
             ways.sum::<f64>() + offset * missing
         }
-        Domain::Free { ridge } => (0..n)
+        Conjugate::Ridge { ridge } => (0..n)
             .map(|i| {
                 let residual = (slope(i) - ridge[i] * beta[i]).abs() + error(i);
                 0.5 * residual * residual / ridge[i]
             })
             .sum(),
+        Conjugate::Smooth { function, sum } => {
+            let missing = sum.map_or(0.0, |sum| sum - beta.iter().sum::<f64>());
+            let terms = (0..n).map(|i| {
+                // φ + φ* − βg is convex in g: it is largest at an end.
+                let own = function.value(i, beta[i]);
+                let at = |slope: f64| {
+                    let (loss, _) = function.conjugate(i, slope);
+                    let size = own.abs() + loss.abs() + (beta[i] * slope).abs();
+                    own + loss - beta[i] * slope + 4.0 * f64::EPSILON * size
+                };
+                let (slope, error) = (slope(i) - offset, error(i));
+                at(slope - error).max(at(slope + error)).max(0.0)
+            });
+            terms.sum::<f64>() + (offset * missing).abs()
+        }
     };
     value + dual.scale * (gap + noise)
 }

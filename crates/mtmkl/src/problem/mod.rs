@@ -67,7 +67,7 @@ pub struct Problem {
 /// A machine and a sharing that go with the tasks and with each other.
 #[derive(Debug)]
 struct Choice {
-    machine: Box<dyn Machine>,
+    machine: Arc<dyn Machine>,
     sharing: Sharing,
 }
 
@@ -79,9 +79,14 @@ impl Choice {
         tasks: &[Task],
         shape: Shape,
     ) -> Result<Self> {
+        let is_own = matches!(machine, MachineSpec::Own(_));
         let machine = machine.build();
         for task in tasks {
-            machine.check(task, task.count(sets[task.samples].count()))?;
+            let samples = task.count(sets[task.samples].count());
+            machine.check(task, samples)?;
+            if is_own {
+                machine.dual(task, samples).check(samples)?;
+            }
         }
         let sharing = sharing.build(shape)?;
         if machine.shrinks_kernels() && sharing.contains_zero() {

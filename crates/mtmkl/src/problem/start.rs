@@ -3,7 +3,7 @@
 use super::Problem;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::machine::{Domain, Dual};
+use crate::machine::{Conjugate, Dual};
 use crate::model::Model;
 use crate::run::Run;
 use crate::sharing::{Parts, Reach, Sharing};
@@ -33,17 +33,19 @@ pub(super) fn known_beta(problem: &Problem, last: &Model) -> Vec<Vec<f64>> {
 /// What is at a bound of the old Ω moves to the same bound of the new one.
 fn follow_bounds(old: &Dual, new: &Dual, beta: &mut [f64]) {
     let (
-        Domain::Box {
+        Conjugate::Box {
             lower: l, upper: u, ..
         },
-        Domain::Box { lower, upper, .. },
-    ) = (&old.domain, &new.domain)
+        Conjugate::Box { lower, upper, .. },
+    ) = (&old.conjugate, &new.conjugate)
     else {
         return;
     };
-    let n = beta.len();
     // Of two variables of a sample, one for each sign, the bounds of their sum are the sums of their bounds.
-    let of_sample = |bounds: &[f64], i: usize| -> f64 { bounds.iter().skip(i).step_by(n).sum() };
+    let of_sample = |bounds: &[f64], i: usize| -> f64 {
+        let own = new.variables.of_sample(i);
+        own.map(|v| bounds[v]).sum()
+    };
     for (i, value) in beta
         .iter_mut()
         .enumerate()

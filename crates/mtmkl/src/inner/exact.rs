@@ -2,6 +2,7 @@
 //! numbers with twice the digits. A linear kernel on few columns with a large C is such a case.
 
 use crate::gram::TaskGrams;
+use crate::ledger::Ledger;
 use crate::machine::Dual;
 use crate::vector::{exact_dot, rounding};
 
@@ -18,14 +19,23 @@ pub(super) struct Exact {
 }
 
 /// Of β per sample: n² products for each kernel.
-pub(super) fn evaluate(dual: &Dual, grams: TaskGrams<'_>, theta: &[f64], beta: &[f64]) -> Exact {
+pub(super) fn evaluate(
+    dual: &Dual,
+    grams: TaskGrams<'_>,
+    theta: &[f64],
+    beta: &[f64],
+    ledger: &Ledger,
+) -> Exact {
     let n = beta.len();
     let support: Vec<usize> = (0..n).filter(|&i| beta[i] != 0.0).collect();
     let own: Vec<f64> = support.iter().map(|&i| beta[i]).collect();
     let mut row = vec![0.0; support.len()];
-    // For each sample θ_m and K_mβ of the kernels that have a weight, high and low parts as two terms.
-    let mut weights = vec![Vec::new(); n];
-    let mut images = vec![Vec::new(); n];
+    // θ_m of the kernels that have a weight, and for each sample their K_mβ: high and low parts as two terms.
+    let used = theta.iter().filter(|&&weight| weight != 0.0);
+    let weights: Vec<f64> = used.flat_map(|&weight| [weight, weight]).collect();
+    let terms = weights.len();
+    let mut images = ledger.zeros::<f64>(n * terms);
+    let mut term = 0;
     let mut exact = Exact {
         sensitivities: Vec::with_capacity(theta.len()),
         product: Vec::with_capacity(n),
@@ -36,16 +46,16 @@ pub(super) fn evaluate(dual: &Dual, grams: TaskGrams<'_>, theta: &[f64], beta: &
         let mut highs = Vec::with_capacity(n);
         let mut lows = Vec::with_capacity(n);
         for i in 0..n {
-            row.fill(0.0);
             grams.entries(i, &support, &[(kernel, 1.0)], &mut row);
             let (high, low) = exact_dot(&row, &own);
             highs.push(high);
             lows.push(low);
             if weight != 0.0 {
-                weights[i].extend([weight, weight]);
-                images[i].extend([high, low]);
+                images[i * terms + term] = high;
+                images[i * terms + term + 1] = low;
             }
         }
+        term += if weight == 0.0 { 0 } else { 2 };
         let (high, low) = exact_dot(beta, &highs);
         let square = high + (low + exact_dot(beta, &lows).0);
         let diagonals: Vec<f64> = (0..n).map(|i| grams.diagonal(kernel, i)).collect();
@@ -59,8 +69,9 @@ pub(super) fn evaluate(dual: &Dual, grams: TaskGrams<'_>, theta: &[f64], beta: &
         exact.noise += rounding(theta.len()) * weight * size;
         exact.sensitivities.push(sensitivity);
     }
-    for (weights, images) in weights.iter().zip(&images) {
-        let (high, _) = exact_dot(weights, images);
+    for i in 0..n {
+        let images = &images[i * terms..(i + 1) * terms];
+        let (high, _) = exact_dot(&weights, images);
         let sizes = weights.iter().zip(images).map(|(w, u)| (w * u).abs());
         // θ_m U_m has lost nothing; the sum is rounded once, and so is what the kernels' rows are combined to.
         exact

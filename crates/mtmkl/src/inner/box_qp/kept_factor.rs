@@ -1,32 +1,35 @@
 //! A factorisation of K_FF that is kept from one θ to the next: it predicts where β moves to, and where θ moved little it serves for
 //! the curvature too.
 
+use super::super::{Effort, Here};
 use super::free_set::FreeSet;
-use crate::gram::{CombinedRows, TaskGrams};
-
-/// The kernels of a task, single and combined, at one θ.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Here<'a> {
-    pub(super) grams: TaskGrams<'a>,
-    pub(super) rows: &'a CombinedRows<'a>,
-    pub(super) theta: &'a [f64],
-}
+use crate::ledger::Ledger;
+use crate::machine::Variables;
 
 /// The free variables with K_FF factored, and the θ of that K.
-#[derive(Debug, Clone)]
-pub(super) struct Kept {
+#[derive(Debug)]
+pub(super) struct KeptFactor {
     pub(super) set: FreeSet,
     theta: Vec<f64>,
 }
 
-/// A factorisation serves for weights that differ by no more than this share.
+/// A factorisation serves for the curvature at weights that differ by no more than this share.
 const NEAR: f64 = 0.25;
 
-impl Kept {
-    /// Factors K_FF; `None` where [`FreeSet::new`] does not.
-    pub(super) fn new(free: Vec<usize>, here: Here<'_>) -> Option<Self> {
+impl KeptFactor {
+    /// Factors K_FF; `None` where [`FreeSet::new`] does not, or where it would take more memory than was planned.
+    pub(super) fn new(
+        free: Vec<usize>,
+        variables: Variables,
+        here: Here<'_>,
+        effort: &Effort<'_>,
+        ledger: &Ledger,
+    ) -> Option<Self> {
+        if free.len() > effort.allowance.most_free {
+            return None;
+        }
         Some(Self {
-            set: FreeSet::new(free, here.rows)?,
+            set: FreeSet::new(free, variables, here.rows, ledger)?,
             theta: here.theta.to_vec(),
         })
     }
@@ -77,20 +80,30 @@ impl Kept {
     /// curvature may save.
     pub(super) fn bends_alike(&self, free: &[usize], here: Here<'_>) -> bool {
         let distance = self.distance(here.theta);
-        // Rows of all kernels are read once and a half.
         let rows = (free.len() * here.grams.count() * here.grams.grams.kernels()) as f64;
-        let pass = 0.6 * rows + step_cost(free, here);
+        let pass = READS_PER_PASS * READ * rows + step_cost(free, here);
         distance == 0.0 || distance <= NEAR && factorisation_cost(free) > 0.5 * pass
     }
 }
 
-/// What a direct step with a factorisation at hand takes in nanoseconds, about: reading rows of K, triangular solves.
+// Costs are counted in multiply–adds of a factorisation, which works in cache and is limited by arithmetic alone.
+
+/// A number that is read from memory and used once takes as long as this many multiply–adds in cache. A core that makes two vector
+/// multiply–adds a cycle of four or eight numbers (8 to 16 a cycle) and streams 5 to 8 bytes a cycle has a ratio of 8 to 20.
+const READ: f64 = 100.0 / 9.0;
+/// How often a pass reads the free samples' rows of all kernels: once to combine them, and half of them, by symmetry, for K_mβ.
+const READS_PER_PASS: f64 = 1.5;
+/// How often a direct step reads the factor: forward and backward, half of it each, for the move and again after each round that puts
+/// variables to their bounds; some four rounds, and their conditions.
+const READS_OF_FACTOR: f64 = 5.0;
+
+/// What a direct step with a factorisation at hand costs: reading rows of K, triangular solves.
 fn step_cost(free: &[usize], here: Here<'_>) -> f64 {
     let size = free.len() as f64;
-    0.4 * size * here.grams.count() as f64 + 2.0 * size * size
+    READ * (size * here.grams.count() as f64 + READS_OF_FACTOR * size * size)
 }
 
-/// The same for a factorisation: |F|³/3 at thirty a nanosecond.
+/// The same for a factorisation: |F|³/3.
 fn factorisation_cost(free: &[usize]) -> f64 {
-    0.012 * (free.len() as f64).powi(3)
+    (free.len() as f64).powi(3) / 3.0
 }

@@ -45,7 +45,6 @@ pub(crate) fn solve(
     smo: &Smo,
     stop: &Stop,
 ) -> usize {
-    let n = product.len();
     let mut search = Search::new(qp, rows, beta);
     let period = search.movable.len().clamp(1, 1000);
     let diagonal = rows.diagonal();
@@ -70,11 +69,11 @@ pub(crate) fn solve(
             until_shrinking = period;
             continue;
         };
-        let (row_i, row_j) = (i % n, j % n);
+        let (row_i, row_j) = (qp.variables.sample_of(i), qp.variables.sample_of(j));
         let (kernel_i, kernel_j) = (rows.row(row_i), rows.row(row_j));
         let curvature =
             (diagonal[row_i] + diagonal[row_j] - 2.0 * kernel_i[row_j]).max(LEAST_CURVATURE);
-        let slope = (qp.linear[i] - product[row_i]) - (qp.linear[j] - product[row_j]);
+        let slope = qp.slope(product, i) - qp.slope(product, j);
         let room_i = qp.upper[i] - beta[i];
         let room_j = beta[j] - qp.lower[j];
         let step = (slope / curvature).min(room_i).min(room_j);
@@ -172,10 +171,6 @@ impl<'a> Search<'a> {
         self.show(v);
     }
 
-    fn slope(&self, product: &[f64], v: usize) -> f64 {
-        self.qp.linear[v] - product[v % product.len()]
-    }
-
     /// The pair to move, or `None` when no pair violates optimality by more than the tolerance.
     fn select(&self, product: &[f64], tolerance: f64) -> Option<(usize, usize)> {
         let (i, highest) = self.first(product)?;
@@ -191,7 +186,6 @@ impl<'a> Search<'a> {
 
     /// The variable that can grow with the highest slope.
     fn first(&self, product: &[f64]) -> Option<(usize, f64)> {
-        let n = product.len();
         let mut best: Option<(usize, f64)> = None;
         let mut offer = |v: usize, slope: f64| {
             if best.is_none_or(|(_, highest)| slope > highest) {
@@ -200,11 +194,11 @@ impl<'a> Search<'a> {
         };
         if self.is_sparse() {
             for &v in self.active.iter().filter(|&&v| self.can[v] & CAN_GROW != 0) {
-                offer(v, self.slope(product, v));
+                offer(v, self.qp.slope(product, v));
             }
         } else {
-            for start in (0..self.can.len()).step_by(n) {
-                let range = start..start + n;
+            for range in self.qp.variables.ranges() {
+                let start = range.start;
                 if let Some((at, slope)) =
                     vector::largest(&self.qp.linear[range.clone()], product, &self.grow[range])
                 {
@@ -217,10 +211,10 @@ impl<'a> Search<'a> {
 
     /// Of the variables that can shrink, the one that promises the largest gain beside the first.
     fn second(&self, product: &[f64], first: usize, highest: f64) -> Partner {
-        let n = product.len();
-        let kernel = self.rows.row(first % n);
+        let sample = self.qp.variables.sample_of(first);
+        let kernel = self.rows.row(sample);
         let diagonal = self.rows.diagonal();
-        let own = diagonal[first % n];
+        let own = diagonal[sample];
         let mut best = Partner {
             position: None,
             gain: 0.0,
@@ -232,8 +226,8 @@ impl<'a> Search<'a> {
                 .iter()
                 .filter(|&&v| self.can[v] & CAN_SHRINK != 0)
             {
-                let row = v % n;
-                let slope = self.slope(product, v);
+                let row = self.qp.variables.sample_of(v);
+                let slope = self.qp.slope(product, v);
                 best.lowest = best.lowest.min(slope);
                 let difference = highest - slope;
                 let curvature = (own + diagonal[row] - 2.0 * kernel[row]).max(LEAST_CURVATURE);
@@ -245,8 +239,8 @@ impl<'a> Search<'a> {
             }
             return best;
         }
-        for start in (0..self.can.len()).step_by(n) {
-            let range = start..start + n;
+        for range in self.qp.variables.ranges() {
+            let start = range.start;
             let slices = [
                 &self.qp.linear[range.clone()],
                 product,
@@ -270,17 +264,17 @@ impl<'a> Search<'a> {
         let mut lowest = f64::INFINITY;
         for &v in &self.active {
             if self.can[v] & CAN_GROW != 0 {
-                highest = highest.max(self.slope(product, v));
+                highest = highest.max(self.qp.slope(product, v));
             }
             if self.can[v] & CAN_SHRINK != 0 {
-                lowest = lowest.min(self.slope(product, v));
+                lowest = lowest.min(self.qp.slope(product, v));
             }
         }
         let active = std::mem::take(&mut self.active);
         for v in active {
             let stays = match self.can[v] {
-                CAN_SHRINK => self.slope(product, v) <= highest,
-                CAN_GROW => self.slope(product, v) >= lowest,
+                CAN_SHRINK => self.qp.slope(product, v) <= highest,
+                CAN_GROW => self.qp.slope(product, v) >= lowest,
                 _ => true,
             };
             if stays {

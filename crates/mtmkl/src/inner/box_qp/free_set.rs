@@ -1,22 +1,24 @@
 //! The variables strictly between their bounds, and K restricted to them: one factorisation that serves twice, for a direct
 //! step of the inner problem and for the curvature of J.
 
+use super::givens::Givens;
+use super::{MARGIN, Qp, offset};
 use crate::gram::CombinedRows;
 use crate::grid::dot;
-use crate::linalg::{self, Cholesky};
-use crate::qp::{self, Qp};
+use crate::ledger::{Guard, Ledger, bytes_of};
+use crate::linalg::{self, Cholesky, Room};
+use crate::machine::Variables;
 
 /// Free variables with K_FF = LL' and linear conditions A'd = v on their moves d: the first says that Σd is given, further ones
 /// hold single variables.
 ///
 /// With L⁻¹A = QR, the moves that meet homogeneous conditions are L⁻ᵀz with z ⊥ Q, so that conditions come at the price of a
 /// triangular solve each, and the factorisation stays.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct FreeSet {
-    /// Variables, one per sample.
-    variables: Vec<usize>,
-    /// N_t.
-    samples: usize,
+    /// At most one per sample.
+    members: Vec<usize>,
+    variables: Variables,
     factor: Cholesky,
     /// The columns of Q, one after the other.
     basis: Vec<Vec<f64>>,
@@ -24,51 +26,38 @@ pub(super) struct FreeSet {
     triangle: Vec<Vec<f64>>,
     /// The positions in `variables` that are held, in the order of their conditions.
     held: Vec<usize>,
+    /// Rows that the factor has memory for.
+    room: usize,
+    memory: Guard,
+    ledger: Ledger,
+}
+
+/// Bytes of a factor for so many variables.
+fn bytes_of_factor(count: usize) -> u64 {
+    let size = Room::ToGrow.size(count);
+    bytes_of::<f64>(size * size)
+}
+
+/// Bytes of a set of so many variables at most: the factor, and a direction for each condition.
+pub(in crate::inner) fn bytes(count: usize) -> u64 {
+    // One more than what can be held: the sum.
+    bytes_of_factor(count) + bytes_of::<f64>(count * (most_conditions(count) + 1))
+}
+
+/// Beyond this many conditions, a new factorisation is the cheaper way: the directions are orthogonalised at the price of |F| each for each
+/// other one, so that a third of |F| costs about as much as the factor's |F|³/3.
+fn most_conditions(count: usize) -> usize {
+    count / 3 + 2
 }
 
 /// Rounds of the direct step: in each, variables that would leave their bounds are put there.
 const ROUNDS: usize = 6;
 /// Where more than one in this many variables changed sides, a new factorisation is the cheaper way.
 const CHANGED: usize = 12;
-/// Variables that are held by one triangular solve.
+/// Conditions that are made by one triangular solve.
 const CONDITIONS: usize = 32;
 /// Added to the diagonal, relative to it.
 const JITTER: f64 = 1e-12;
-
-/// A rotation that takes the second of two numbers to zero.
-#[derive(Clone, Copy)]
-struct Turn {
-    cosine: f64,
-    sine: f64,
-}
-
-impl Turn {
-    fn new(first: f64, second: f64) -> Self {
-        let length = first.hypot(second);
-        if length == 0.0 {
-            return Self {
-                cosine: 1.0,
-                sine: 0.0,
-            };
-        }
-        Self {
-            cosine: first / length,
-            sine: second / length,
-        }
-    }
-
-    fn pair(self, first: &mut f64, second: &mut f64) {
-        let (x, y) = (*first, *second);
-        *first = self.cosine * x + self.sine * y;
-        *second = self.cosine * y - self.sine * x;
-    }
-
-    fn vectors(self, first: &mut [f64], second: &mut [f64]) {
-        for (x, y) in first.iter_mut().zip(second) {
-            self.pair(x, y);
-        }
-    }
-}
 
 /// Where a variable stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,7 +70,7 @@ enum Side {
 }
 
 fn side(qp: &Qp<'_>, beta: &[f64], v: usize) -> Side {
-    let margin = qp::MARGIN * (qp.upper[v] - qp.lower[v]);
+    let margin = MARGIN * (qp.upper[v] - qp.lower[v]);
     if margin == 0.0 {
         Side::Fixed
     } else if beta[v] <= qp.lower[v] + margin {
@@ -94,10 +83,10 @@ fn side(qp: &Qp<'_>, beta: &[f64], v: usize) -> Side {
 }
 
 /// The free variables of β, at most one per sample.
-pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64], samples: usize) -> Vec<usize> {
-    (0..samples)
+pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64]) -> Vec<usize> {
+    (0..qp.variables.samples())
         .filter_map(|sample| {
-            let mut own = (sample..beta.len()).step_by(samples);
+            let mut own = qp.variables.of_sample(sample);
             own.find(|&v| side(qp, beta, v) == Side::Free)
         })
         .collect()
@@ -105,12 +94,11 @@ pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64], samples: usize) -> Vec<u
 
 /// The free variables and those at a bound whose slope says that they should come off it, at most one per sample.
 pub(super) fn movable_variables(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> Vec<usize> {
-    let n = product.len();
-    let offset = qp::offset(qp, beta, product);
+    let offset = offset(qp, beta, product);
     let movable = |sample: usize| {
         let mut violating = None;
-        for v in (sample..beta.len()).step_by(n) {
-            let slope = qp.linear[v] - product[sample] - offset;
+        for v in qp.variables.of_sample(sample) {
+            let slope = qp.slope(product, v) - offset;
             match side(qp, beta, v) {
                 Side::Free => return Some(v),
                 Side::Lower if slope > 0.0 => violating = violating.or(Some(v)),
@@ -120,18 +108,22 @@ pub(super) fn movable_variables(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> V
         }
         violating
     };
-    (0..n).filter_map(movable).collect()
+    (0..qp.variables.samples()).filter_map(movable).collect()
 }
 
 impl FreeSet {
     /// Factors K_FF; `None` for fewer than two variables or where K vanishes on them.
-    pub(super) fn new(variables: Vec<usize>, rows: &CombinedRows<'_>) -> Option<Self> {
-        if variables.len() < 2 {
+    pub(super) fn new(
+        members: Vec<usize>,
+        variables: Variables,
+        rows: &CombinedRows<'_>,
+        ledger: &Ledger,
+    ) -> Option<Self> {
+        if members.len() < 2 {
             return None;
         }
-        let n = rows.count();
-        let samples: Vec<usize> = variables.iter().map(|v| v % n).collect();
-        Self::of_columns(variables, n, |j, column| {
+        let samples: Vec<usize> = members.iter().map(|&v| variables.sample_of(v)).collect();
+        Self::of_columns(members, variables, ledger, |j, column| {
             let row = rows.row(samples[j]);
             for (value, &i) in column.iter_mut().zip(&samples[j..]) {
                 *value = row[i];
@@ -141,40 +133,66 @@ impl FreeSet {
 
     /// With K_FF whose column j, from row j down, `fill` writes.
     fn of_columns(
-        variables: Vec<usize>,
-        samples: usize,
+        members: Vec<usize>,
+        variables: Variables,
+        ledger: &Ledger,
         fill: impl Fn(usize, &mut [f64]),
     ) -> Option<Self> {
-        let ones = vec![1.0; variables.len()];
+        let count = members.len();
+        let memory = ledger.take(bytes_of_factor(count));
+        let jitters = linalg::rising(JITTER);
         let mut set = Self {
             basis: Vec::new(),
             triangle: Vec::new(),
             held: Vec::new(),
-            samples,
-            factor: Cholesky::of_columns(variables.len(), JITTER, fill)?,
             variables,
+            factor: Cholesky::of_columns(count, Room::ToGrow, jitters, fill)?,
+            room: Room::ToGrow.size(count),
+            members,
+            memory,
+            ledger: ledger.clone(),
         };
-        set.add_conditions(ones, 1).then_some(set)
+        set.add_conditions(vec![1.0; count], 1).then_some(set)
     }
 
-    /// The variables, those that are held among them.
-    pub(super) fn variables(&self) -> &[usize] {
-        &self.variables
+    /// Says in the ledger what is held now: conditions come and go.
+    fn account(&mut self) {
+        let size = self.members.len();
+        if size > self.room {
+            self.room = size;
+        }
+        let conditions = bytes_of::<f64>(self.basis.len() * size);
+        let bytes = bytes_of::<f64>(self.room * self.room) + conditions;
+        if bytes != self.memory.bytes() {
+            // Not both at a time.
+            self.memory = self.ledger.take(0);
+            self.memory.grow(bytes);
+        }
     }
 
-    /// The variables that are not held.
+    /// The samples of its variables, those that are held among them.
+    pub(super) fn samples(&self) -> impl ExactSizeIterator<Item = usize> {
+        let members = self.members.iter();
+        members.map(|&v| self.variables.sample_of(v))
+    }
+
+    /// How many variables it has.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The samples of the variables that are not held.
     pub(super) fn moving(&self) -> Vec<usize> {
-        let mut is_held = vec![false; self.variables.len()];
+        let mut is_held = vec![false; self.members.len()];
         for &position in &self.held {
             is_held[position] = true;
         }
-        let pairs = self.variables.iter().zip(is_held);
-        pairs.filter(|(_, held)| !held).map(|(&v, _)| v).collect()
+        let pairs = self.samples().zip(is_held);
+        pairs.filter(|(_, held)| !held).map(|(i, _)| i).collect()
     }
 
-    /// Beyond this many conditions, a new factorisation is the cheaper way.
     fn too_many(&self, further: usize) -> bool {
-        self.held.len() + further > self.variables.len() / 3 + 2
+        self.held.len() + further > most_conditions(self.members.len())
     }
 
     /// Follows β to where these variables are free: those that are no longer are held, new ones join the factorisation with
@@ -184,11 +202,11 @@ impl FreeSet {
         free: &[usize],
         entries: impl Fn(usize, &[usize], &mut [f64]),
     ) -> bool {
-        let samples = self.samples;
+        let sample_of = |v: &usize| self.variables.sample_of(*v);
         let mut is_known = vec![false; free.len()];
         let mut held = Vec::new();
-        for (position, &v) in self.variables.iter().enumerate() {
-            match free.binary_search_by_key(&(v % samples), |w| w % samples) {
+        for (position, &v) in self.members.iter().enumerate() {
+            match free.binary_search_by_key(&sample_of(&v), sample_of) {
                 Ok(at) if free[at] == v => is_known[at] = true,
                 _ => held.push(position),
             }
@@ -204,7 +222,7 @@ impl FreeSet {
         };
         let (released, fresh) = (without(&before, &held), without(&held, &before));
         let changed = released.len() + fresh.len() + further.len();
-        if changed * CHANGED > self.variables.len() || self.too_many(fresh.len()) {
+        if changed * CHANGED > self.members.len() || self.too_many(fresh.len()) {
             return false;
         }
         for position in released {
@@ -213,15 +231,17 @@ impl FreeSet {
         if !further.is_empty() && !self.extend(&further, entries) {
             return false;
         }
-        fresh.is_empty() || self.hold(&fresh)
+        let is_held = fresh.is_empty() || self.hold(&fresh);
+        self.account();
+        is_held
     }
 
     /// Takes these variables in, with their entries of the same K. False where K does not allow it.
     fn extend(&mut self, further: &[usize], entries: impl Fn(usize, &[usize], &mut [f64])) -> bool {
-        let old = self.variables.len();
-        self.variables.extend_from_slice(further);
-        let all = self.variables.len();
-        let columns: Vec<usize> = self.variables.iter().map(|v| v % self.samples).collect();
+        let old = self.members.len();
+        self.members.extend_from_slice(further);
+        let all = self.members.len();
+        let columns: Vec<usize> = self.samples().collect();
         let mut border = vec![0.0; further.len() * all];
         for (row, &column) in border.chunks_exact_mut(all).zip(&columns[old..]) {
             entries(column, &columns, row);
@@ -232,7 +252,7 @@ impl FreeSet {
         if !self.factor.extend(&border, further.len()) {
             return false;
         }
-        // L⁻¹A = QR gets further rows, by the same forward substitution with the new rows of L. They are turned into R one by one.
+        // L⁻¹A = QR gets further rows, by the same forward substitution with the new rows of L. They are rotated into R one by one.
         let mut rows: Vec<Vec<f64>> = Vec::with_capacity(further.len());
         for position in old..all {
             let lower = self.factor.lower_row(position);
@@ -257,17 +277,17 @@ impl FreeSet {
             let mut rest = vec![0.0; all];
             rest[position] = 1.0;
             for i in 0..self.basis.len() {
-                let turn = Turn::new(self.triangle[i][i], row[i]);
+                let rotation = Givens::new(self.triangle[i][i], row[i]);
                 for (column, value) in self.triangle[i..].iter_mut().zip(&mut row[i..]) {
-                    turn.pair(&mut column[i], value);
+                    rotation.pair(&mut column[i], value);
                 }
-                turn.vectors(&mut self.basis[i], &mut rest);
+                rotation.vectors(&mut self.basis[i], &mut rest);
             }
         }
         true
     }
 
-    /// Lets a variable that is held move again: L⁻¹A = QR without that column, brought back to a triangle by turns of neighbours.
+    /// Lets a variable that is held move again: L⁻¹A = QR without that column, brought back to a triangle by Givens rotations of neighbours.
     fn release(&mut self, position: usize) {
         let Some(at) = self.held.iter().position(|&held| held == position) else {
             return;
@@ -276,14 +296,14 @@ impl FreeSet {
         // The first condition is the sum.
         self.triangle.remove(at + 1);
         for i in at + 1..self.triangle.len() {
-            let turn = Turn::new(self.triangle[i][i], self.triangle[i][i + 1]);
+            let rotation = Givens::new(self.triangle[i][i], self.triangle[i][i + 1]);
             for column in &mut self.triangle[i..] {
                 let (upper, lower) = column.split_at_mut(i + 1);
-                turn.pair(&mut upper[i], &mut lower[0]);
+                rotation.pair(&mut upper[i], &mut lower[0]);
             }
             self.triangle[i].truncate(i + 1);
             let (first, second) = self.basis.split_at_mut(i + 1);
-            turn.vectors(&mut first[i], &mut second[0]);
+            rotation.vectors(&mut first[i], &mut second[0]);
         }
         self.basis.pop();
     }
@@ -294,7 +314,7 @@ impl FreeSet {
         positions.chunks(CONDITIONS).all(|some| {
             // L⁻¹e is zero before the place of the one.
             let (first, count) = (some[0], some.len());
-            let mut units = vec![0.0; (self.variables.len() - first) * count];
+            let mut units = vec![0.0; (self.members.len() - first) * count];
             for (column, position) in some.iter().enumerate() {
                 units[(position - first) * count + column] = 1.0;
             }
@@ -306,7 +326,7 @@ impl FreeSet {
     /// in rounding too.
     fn add_conditions(&mut self, mut conditions: Vec<f64>, count: usize) -> bool {
         self.factor.solve_lower(&mut conditions, count);
-        let zeros = self.variables.len() - conditions.len() / count;
+        let zeros = self.members.len() - conditions.len() / count;
         for column in 0..count {
             let mut direction = vec![0.0; zeros];
             direction.extend(conditions[column..].iter().step_by(count));
@@ -373,15 +393,10 @@ impl FreeSet {
     ///
     /// K_FF may belong to another θ nearby: then this predicts where β moves to with θ, to first order.
     pub(super) fn step(&mut self, qp: &Qp<'_>, beta: &mut [f64], product: &[f64]) -> Option<()> {
-        let n = product.len();
-        let all = self.variables.len();
-        let slopes: Vec<f64> = self
-            .variables
-            .iter()
-            .map(|&v| qp.linear[v] - product[v % n])
-            .collect();
+        let all = self.members.len();
+        let slopes: Vec<f64> = self.members.iter().map(|&v| qp.slope(product, v)).collect();
         let room: Vec<(f64, f64)> = self
-            .variables
+            .members
             .iter()
             .map(|&v| (qp.lower[v] - beta[v], qp.upper[v] - beta[v]))
             .collect();
@@ -417,6 +432,7 @@ impl FreeSet {
             }
             moves = self.solve(&slopes, &values);
         }
+        self.account();
         // What is held is there exactly.
         for (&position, &value) in self.held.iter().zip(&values[1..]) {
             moves[position] = value;
@@ -432,7 +448,7 @@ impl FreeSet {
             return None;
         }
         moves[widest] -= surplus;
-        for (position, &v) in self.variables.iter().enumerate() {
+        for (position, &v) in self.members.iter().enumerate() {
             let (low, high) = (qp.lower[v], qp.upper[v]);
             let change = moves[position];
             beta[v] = if change == 0.0 {
@@ -451,7 +467,7 @@ impl FreeSet {
 
 #[cfg(test)]
 mod tests {
-    use super::super::some_kernel;
+    use super::super::super::tests::some_kernel;
     use super::*;
     use crate::random::Random;
 
@@ -464,15 +480,16 @@ mod tests {
                 *value = entry(i, j);
             }
         };
-        FreeSet::of_columns(variables.to_vec(), SAMPLES, fill).unwrap()
+        let all = Variables::one_each(SAMPLES);
+        FreeSet::of_columns(variables.to_vec(), all, &Ledger::default(), fill).unwrap()
     }
 
     /// The step for these slopes by sample, in the order of samples: zero for what does not move.
     fn moves(set: &FreeSet, slopes: &[f64]) -> Vec<f64> {
-        let own: Vec<f64> = set.variables.iter().map(|&v| slopes[v]).collect();
+        let own: Vec<f64> = set.members.iter().map(|&v| slopes[v]).collect();
         let mut moves = vec![0.0; SAMPLES];
         let found = set.solve(&own, &vec![0.0; 1 + set.held.len()]);
-        for (&v, value) in set.variables.iter().zip(found) {
+        for (&v, value) in set.members.iter().zip(found) {
             moves[v] = value;
         }
         moves
@@ -501,8 +518,8 @@ mod tests {
                         held += 1;
                     }
                     Err(at) => {
-                        released += usize::from(set.variables.contains(&v));
-                        taken_in += usize::from(!set.variables.contains(&v));
+                        released += usize::from(set.members.contains(&v));
+                        taken_in += usize::from(!set.members.contains(&v));
                         free.insert(at, v);
                     }
                 }
@@ -517,7 +534,7 @@ mod tests {
             }
             // V'V, for two columns.
             let gram = |set: &FreeSet| {
-                let images = set.variables().iter().map(|&v| slopes[v]);
+                let images = set.samples().map(|i| slopes[i]);
                 let mut block: Vec<f64> = images.flat_map(|x| [x, 1.0 + x * x]).collect();
                 set.project(&mut block, 2);
                 let mut gram = vec![0.0; 4];

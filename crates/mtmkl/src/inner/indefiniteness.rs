@@ -11,64 +11,103 @@
 //!
 //! the linear programme that the gap is without ε, at other slopes. A variable that is held at its bound by a slope of more than
 //! ½ ε (u − l) adds nothing: only the free ones do. With ε = 0 it is that gap, and it never is below it. With a ridge ρ > ε,
-//! K + ρ ⪰ ρ − ε and J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i² / (ρ_i − ε).
+//! K + ρ ⪰ ρ − ε and J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i² / (ρ_i − ε). A smooth φ on a bounded interval is bounded as in a box, with
+//! Fenchel's inequality in place of the linear programme.
 
-use crate::machine::{Domain, Dual};
-use crate::qp::{self, Qp};
+use super::box_qp::{self, Qp};
+use crate::machine::{Conjugate, Dual, SmoothConjugate, Variables};
 
-/// J − ḡ(β) at most, for K(θ) + ε ⪰ 0. `linear` is q + c Σ_m θ_m d_m by variable, `product` is K(θ)β by sample. Infinite where ε is
-/// not below the ridge: ḡ may have no maximum.
-pub(super) fn gap(dual: &Dual, linear: &[f64], beta: &[f64], product: &[f64], epsilon: f64) -> f64 {
-    let gap = match &dual.domain {
-        Domain::Box { lower, upper, .. } => box_gap(linear, lower, upper, beta, product, epsilon),
-        Domain::Free { ridge } => (0..beta.len())
-            .map(|i| {
-                let residual = linear[i] - product[i] - ridge[i] * beta[i];
-                let left = ridge[i] - epsilon;
-                if left > 0.0 {
-                    0.5 * residual * residual / left
-                } else {
-                    f64::INFINITY
-                }
-            })
-            .sum(),
+/// J − ḡ(β) at most, for K(θ) + ε ⪰ 0. `linear` is q + c Σ_m θ_m d_m by variable, `product` is K(θ)β by sample, b the offset. Infinite where
+/// ε is not below the ridge: ḡ may have no maximum.
+pub(super) fn gap(
+    dual: &Dual,
+    linear: &[f64],
+    beta: &[f64],
+    product: &[f64],
+    offset: f64,
+    epsilon: f64,
+) -> f64 {
+    let gap = match &dual.conjugate {
+        Conjugate::Box { lower, upper, .. } => {
+            let qp = Qp {
+                variables: dual.variables,
+                linear,
+                lower,
+                upper,
+            };
+            box_gap(&qp, beta, product, epsilon)
+        }
+        Conjugate::Ridge { ridge } => ridge_gap(linear, ridge, beta, product, epsilon),
+        Conjugate::Smooth { function, sum } => {
+            let slopes: Vec<f64> = (linear.iter().zip(product))
+                .map(|(q, product)| q - product - offset)
+                .collect();
+            let missing = sum.map_or(0.0, |sum| sum - beta.iter().sum::<f64>());
+            smooth_gap(function.as_ref(), &slopes, beta, epsilon) + (offset * missing).abs()
+        }
     };
     dual.scale * gap
 }
 
-fn box_gap(
-    linear: &[f64],
-    lower: &[f64],
-    upper: &[f64],
-    beta: &[f64],
-    product: &[f64],
-    epsilon: f64,
-) -> f64 {
-    let n = product.len();
+fn ridge_gap(linear: &[f64], ridge: &[f64], beta: &[f64], product: &[f64], epsilon: f64) -> f64 {
+    (0..beta.len())
+        .map(|i| {
+            let residual = linear[i] - product[i] - ridge[i] * beta[i];
+            let left = ridge[i] - epsilon;
+            if left > 0.0 {
+                0.5 * residual * residual / left
+            } else {
+                f64::INFINITY
+            }
+        })
+        .sum()
+}
+
+fn box_gap(qp: &Qp<'_>, beta: &[f64], product: &[f64], epsilon: f64) -> f64 {
     // Variables of one sample move its β together: the bounds of their sum are the sums of their bounds.
-    let of_sample = |values: &[f64], i: usize| -> f64 { values.iter().skip(i).step_by(n).sum() };
+    let variables: Variables = qp.variables;
+    let of_sample =
+        |values: &[f64], i: usize| -> f64 { variables.of_sample(i).map(|v| values[v]).sum() };
     let mut bend = 0.0;
-    let mut tilted = linear.to_vec();
-    for i in 0..n {
-        let (low, high) = (of_sample(lower, i), of_sample(upper, i));
+    let mut tilted = qp.linear.to_vec();
+    for i in 0..variables.samples() {
+        let (low, high) = (of_sample(qp.lower, i), of_sample(qp.upper, i));
         let own = of_sample(beta, i);
         bend += ((high - own) * (own - low)).max(0.0);
-        for slope in tilted.iter_mut().skip(i).step_by(n) {
-            *slope += 0.5 * epsilon * (high + low - 2.0 * own);
+        for v in variables.of_sample(i) {
+            tilted[v] += 0.5 * epsilon * (high + low - 2.0 * own);
         }
     }
-    let qp = Qp {
+    let tilted = Qp {
         linear: &tilted,
-        lower,
-        upper,
+        ..*qp
     };
-    0.5 * epsilon * bend + qp::gap(&qp, beta, product)
+    0.5 * epsilon * bend + box_qp::gap(&tilted, beta, product)
+}
+
+/// The same for slopes g − b and an interval each; infinite where one has no end.
+fn smooth_gap(function: &dyn SmoothConjugate, slopes: &[f64], beta: &[f64], epsilon: f64) -> f64 {
+    let terms = beta.iter().zip(slopes).enumerate();
+    terms
+        .map(|(i, (&beta, slope))| {
+            let (low, high) = function.interval(i);
+            let bend = ((high - beta) * (beta - low)).max(0.0);
+            if bend.is_infinite() {
+                return f64::INFINITY;
+            }
+            let tilted = slope + 0.5 * epsilon * (high + low - 2.0 * beta);
+            let (loss, _) = function.conjugate(i, tilted);
+            let own = function.value(i, beta);
+            let digits = 4.0 * f64::EPSILON * (own.abs() + loss.abs() + (beta * tilted).abs());
+            0.5 * epsilon * bend + (own + loss - beta * tilted).max(0.0) + digits
+        })
+        .sum()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::some_kernel;
     use super::*;
-    use crate::engine::some_kernel;
     use crate::grid::dot;
     use crate::linalg;
     use crate::random::Random;
@@ -203,24 +242,27 @@ mod tests {
                 let product = times(&matrix, &own);
                 let dual = Dual {
                     scale: 2.0,
+                    variables: Variables::new(n, variables / n),
                     linear: linear.clone(),
                     diagonal: 0.0,
-                    domain: Domain::Box {
+                    conjugate: Conjugate::Box {
                         lower: lower.clone(),
                         upper: upper.clone(),
                         sum,
                     },
                 };
                 let here = value(&linear, &matrix, &beta, n);
-                let found = gap(&dual, &linear, &beta, &product, epsilon);
-                let plain = gap(&dual, &linear, &beta, &product, 0.0);
+                let found = gap(&dual, &linear, &beta, &product, 0.0, epsilon);
+                let plain = gap(&dual, &linear, &beta, &product, 0.0, 0.0);
                 let qp = Qp {
+                    variables: dual.variables,
                     linear: &linear,
                     lower: &lower,
                     upper: &upper,
                 };
                 assert!(
-                    (plain - 2.0 * qp::gap(&qp, &beta, &product)).abs() <= 1e-12 * (1.0 + plain)
+                    (plain - 2.0 * box_qp::gap(&qp, &beta, &product)).abs()
+                        <= 1e-12 * (1.0 + plain)
                 );
                 assert!(found >= plain - 1e-12 * (1.0 + plain));
                 // No more than the plain gap and ½ ε of the longest way in the box.
@@ -254,15 +296,23 @@ mod tests {
         let (lower, upper) = (vec![-c; n], vec![c; n]);
         let dual = Dual {
             scale: 1.0,
+            variables: Variables::one_each(n),
             linear: vec![0.0; n],
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower,
                 upper,
                 sum: 0.0,
             },
         };
-        let found = gap(&dual, &vec![0.0; n], &vec![0.0; n], &vec![0.0; n], epsilon);
+        let found = gap(
+            &dual,
+            &vec![0.0; n],
+            &vec![0.0; n],
+            &vec![0.0; n],
+            0.0,
+            epsilon,
+        );
         assert!((found - 0.5 * epsilon * c * c * n as f64).abs() <= 1e-12);
     }
 
@@ -272,16 +322,17 @@ mod tests {
         let linear = [1.0, 1.0, -1.0, -1.0];
         let dual = Dual {
             scale: 1.0,
+            variables: Variables::one_each(4),
             linear: linear.to_vec(),
             diagonal: 0.0,
-            domain: Domain::Box {
+            conjugate: Conjugate::Box {
                 lower: vec![0.0, 0.0, -5.0, -5.0],
                 upper: vec![5.0, 5.0, 0.0, 0.0],
                 sum: 0.0,
             },
         };
         let beta = [5.0, 5.0, -5.0, -5.0];
-        assert_eq!(gap(&dual, &linear, &beta, &[0.0; 4], 1e-3), 0.0);
+        assert_eq!(gap(&dual, &linear, &beta, &[0.0; 4], 0.0, 1e-3), 0.0);
     }
 
     #[test]
@@ -295,14 +346,15 @@ mod tests {
             let beta: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
             let dual = Dual {
                 scale: 2.0,
+                variables: Variables::one_each(n),
                 linear: linear.clone(),
                 diagonal: 0.0,
-                domain: Domain::Free {
+                conjugate: Conjugate::Ridge {
                     ridge: ridge.clone(),
                 },
             };
             let product = times(&matrix, &beta);
-            let found = gap(&dual, &linear, &beta, &product, epsilon);
+            let found = gap(&dual, &linear, &beta, &product, 0.0, epsilon);
             for i in 0..n {
                 matrix[i * n + i] += ridge[i];
             }
@@ -313,7 +365,7 @@ mod tests {
             let more =
                 2.0 * (value(&linear, &matrix, &best, n) - value(&linear, &matrix, &beta, n));
             assert!(more <= found + 1e-12, "{more} is above {found}");
-            let beyond = gap(&dual, &linear, &beta, &product, 0.4);
+            let beyond = gap(&dual, &linear, &beta, &product, 0.0, 0.4);
             assert_eq!(beyond, f64::INFINITY);
         }
     }

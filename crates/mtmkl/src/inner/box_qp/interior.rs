@@ -7,13 +7,14 @@
 //! With a = β − lower, c = upper − β and multipliers z_l, z_u ≥ 0 of a ≥ 0, c ≥ 0, the conditions are q − Kβ − b + z_l − z_u = 0, Σβ = s and
 //! a z_l = c z_u = μ → 0. The start fulfils the linear ones, and so do all iterates.
 
+use super::super::bordered::{self, Bordered};
 use super::{Qp, gap};
 use crate::gram::CombinedRows;
-use crate::linalg::Cholesky;
+use crate::ledger::Ledger;
 use crate::run::Stop;
 
 /// With more samples the factorisation takes more memory than a fit can be given without asking: this many squared, in doubles, are 2 GiB.
-pub(crate) const MOST_SAMPLES: usize = 16_384;
+pub(in crate::inner) const MOST_SAMPLES: usize = 16_384;
 /// No more iterations than this; some twenty are usual.
 const MAX_ITERATIONS: usize = 100;
 /// So many iterations without a better gap are the end: rounding is all that is left.
@@ -22,13 +23,16 @@ const IDLE: usize = 5;
 const TO_BOUNDARY: f64 = 0.995;
 /// The gap is brought to this part of what is wanted, at the price of a few iterations, so that what is next to a bound can be told.
 const CLOSER: f64 = 1e-3;
-/// Added to a diagonal of ones.
-const JITTER: f64 = 1e-15;
-
-/// How many small steps cost as much: twenty-five factorisations of n³/3 operations each, by steps of some eight n operations, which are bound by
-/// memory and take eight times as long apiece.
+/// How many small steps cost as much. Some twenty-five factorisations of n³/3 multiply–adds each are 25 n³/3; a small step of SMO goes through
+/// about eight vectors of n numbers (two rows of K, slopes, bounds, the diagonal), and a number read from memory takes as long as eight
+/// multiply–adds in cache: 64 n. The ratio is n²/8. What is added keeps small problems, where neither costs anything, with SMO.
 pub(crate) fn price_in_small_steps(samples: usize) -> usize {
     samples * samples / 8 + 10 * samples
+}
+
+/// Bytes of the factorisation for so many samples.
+pub(in crate::inner) fn bytes(samples: usize) -> u64 {
+    bordered::bytes(samples)
 }
 
 /// β and Kβ.
@@ -47,9 +51,10 @@ pub(crate) fn solve(
     start: &[f64],
     accuracy: f64,
     stop: &Stop,
+    ledger: &Ledger,
 ) -> Option<Interior> {
     let sum: f64 = start.iter().sum();
-    let mut point = Point::balanced(qp, rows, sum)?;
+    let mut point = Iterate::balanced(qp, rows, sum)?;
     let mut best = (f64::INFINITY, point.beta.clone());
     let (mut idle, mut iterations) = (0, 0);
     for _ in 0..MAX_ITERATIONS {
@@ -61,28 +66,22 @@ pub(crate) fn solve(
         } else {
             idle += 1;
         }
-        if gap <= CLOSER * accuracy || idle > IDLE || stop.now() || !point.advance(qp, rows, sum) {
+        if gap <= CLOSER * accuracy
+            || idle > IDLE
+            || stop.now()
+            || !point.advance(qp, rows, sum, ledger)
+        {
             break;
         }
         iterations += 1;
     }
     let (_, beta) = best;
-    let product = rows.product(&per_sample(&beta, rows.count()));
+    let product = rows.product(&qp.variables.sums(&beta));
     Some(Interior {
         beta,
         product,
         iterations,
     })
-}
-
-fn per_sample(values: &[f64], n: usize) -> Vec<f64> {
-    let mut sums = values[..n].to_vec();
-    for copy in values[n..].chunks_exact(n) {
-        for (sum, value) in sums.iter_mut().zip(copy) {
-            *sum += value;
-        }
-    }
-    sums
 }
 
 impl Interior {
@@ -117,7 +116,7 @@ impl Interior {
                 *value += missing * own / room;
             }
         }
-        let product = rows.product(&per_sample(&beta, rows.count()));
+        let product = rows.product(&qp.variables.sums(&beta));
         Some(Self {
             beta,
             product,
@@ -128,7 +127,7 @@ impl Interior {
 
 /// A point strictly between its bounds, with its multipliers.
 #[derive(Debug)]
-struct Point {
+struct Iterate {
     beta: Vec<f64>,
     product: Vec<f64>,
     offset: f64,
@@ -148,7 +147,7 @@ struct Direction {
     hold_high: Vec<f64>,
 }
 
-impl Point {
+impl Iterate {
     /// The same share of the distance between its bounds for each variable, and multipliers that go with the slopes there.
     fn balanced(qp: &Qp<'_>, rows: &CombinedRows<'_>, sum: f64) -> Option<Self> {
         let variables = qp.linear.len();
@@ -164,9 +163,8 @@ impl Point {
         let beta: Vec<f64> = (0..variables)
             .map(|v| qp.lower[v] + share * (qp.upper[v] - qp.lower[v]))
             .collect();
-        let n = rows.count();
-        let product = rows.product(&per_sample(&beta, n));
-        let slope = |v: usize| qp.linear[v] - product[v % n];
+        let product = rows.product(&qp.variables.sums(&beta));
+        let slope = |v: usize| qp.slope(&product, v);
         let offset = movable.iter().map(|&v| slope(v)).sum::<f64>() / movable.len() as f64;
         let size = movable.iter().map(|&v| (slope(v) - offset).abs());
         let size = (size.sum::<f64>() / movable.len() as f64).max(f64::MIN_POSITIVE);
@@ -179,7 +177,7 @@ impl Point {
             product,
         };
         for &v in &point.movable {
-            let slope = qp.linear[v] - point.product[v % n] - offset;
+            let slope = qp.slope(&point.product, v) - offset;
             point.hold_low[v] = size + (-slope).max(0.0);
             point.hold_high[v] = size + slope.max(0.0);
         }
@@ -201,8 +199,9 @@ impl Point {
     }
 
     /// One predictor–corrector step; false where no further progress can be made.
-    fn advance(&mut self, qp: &Qp<'_>, rows: &CombinedRows<'_>, sum: f64) -> bool {
-        let Some(system) = System::new(self, qp, rows) else {
+    fn advance(&mut self, qp: &Qp<'_>, rows: &CombinedRows<'_>, sum: f64, ledger: &Ledger) -> bool {
+        let diagonal = self.diagonal(qp);
+        let Some(system) = Bordered::new(qp.variables, diagonal, rows, ledger) else {
             return false;
         };
         let total = self.complementarity(qp, 0.0, None);
@@ -224,7 +223,7 @@ impl Point {
             self.hold_high[v] += step * corrector.hold_high[v];
         }
         self.offset += step * corrector.offset;
-        self.product = rows.product(&per_sample(&self.beta, rows.count()));
+        self.product = rows.product(&qp.variables.sums(&self.beta));
         let is_inside = |&v: &usize| {
             qp.lower[v] < self.beta[v]
                 && self.beta[v] < qp.upper[v]
@@ -234,16 +233,25 @@ impl Point {
         self.movable.iter().all(is_inside)
     }
 
+    /// D = z_l/a + z_u/c, infinite where nothing can move.
+    fn diagonal(&self, qp: &Qp<'_>) -> Vec<f64> {
+        let mut diagonal = vec![f64::INFINITY; self.beta.len()];
+        for &v in &self.movable {
+            let (a, c) = (self.beta[v] - qp.lower[v], qp.upper[v] - self.beta[v]);
+            diagonal[v] = self.hold_low[v] / a + self.hold_high[v] / c;
+        }
+        diagonal
+    }
+
     /// Newton's direction towards a z_l = c z_u = μ, with the predictor's products taken into account.
     fn direction(
         &self,
         qp: &Qp<'_>,
-        system: &System,
+        system: &Bordered,
         sum: f64,
         mu: f64,
         predicted: Option<&Direction>,
     ) -> Direction {
-        let n = self.product.len();
         let variables = self.beta.len();
         let (mut low, mut high) = (vec![0.0; variables], vec![0.0; variables]);
         let mut right = vec![0.0; variables];
@@ -254,16 +262,11 @@ impl Point {
             });
             low[v] = (mu - pair_low) / a - self.hold_low[v];
             high[v] = (mu - pair_high) / c - self.hold_high[v];
-            let slope = qp.linear[v] - self.product[v % n] - self.offset;
+            let slope = qp.slope(&self.product, v) - self.offset;
             right[v] = slope + self.hold_low[v] - self.hold_high[v] + low[v] - high[v];
         }
         let missing = sum - self.beta.iter().sum::<f64>();
-        let mut beta = system.solve(&right);
-        let along: f64 = beta.iter().sum();
-        let offset = (along - missing) / system.ones_sum;
-        for (value, one) in beta.iter_mut().zip(&system.ones) {
-            *value -= offset * one;
-        }
+        let (beta, offset) = system.solve_with_sum(&right, missing);
         for &v in &self.movable {
             let (a, c) = (self.beta[v] - qp.lower[v], qp.upper[v] - self.beta[v]);
             low[v] -= self.hold_low[v] / a * beta[v];
@@ -299,83 +302,11 @@ impl Point {
     }
 }
 
-/// E'KE + D with D = z_l/a + z_u/c, E the sum over the variables of a sample; worked with as K + diag(1/w) on the samples that can move,
-/// w_i = Σ 1/D over the variables of sample i.
-#[derive(Debug)]
-struct System {
-    /// Of the matrix with ones on its diagonal: S (K + 1/w) S.
-    factor: Cholesky,
-    scale: Vec<f64>,
-    samples: Vec<usize>,
-    /// w, and D per variable (infinite where nothing can move).
-    weights: Vec<f64>,
-    diagonal: Vec<f64>,
-    /// The solution for a right-hand side of ones, and its sum.
-    ones: Vec<f64>,
-    ones_sum: f64,
-}
-
-impl System {
-    fn new(point: &Point, qp: &Qp<'_>, rows: &CombinedRows<'_>) -> Option<Self> {
-        let n = rows.count();
-        let mut diagonal = vec![f64::INFINITY; point.beta.len()];
-        let mut weights = vec![0.0; n];
-        for &v in &point.movable {
-            let (a, c) = (point.beta[v] - qp.lower[v], qp.upper[v] - point.beta[v]);
-            diagonal[v] = point.hold_low[v] / a + point.hold_high[v] / c;
-            weights[v % n] += 1.0 / diagonal[v];
-        }
-        let samples: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
-        let own = rows.diagonal();
-        let scale: Vec<f64> = samples
-            .iter()
-            .map(|&i| 1.0 / (own[i] + 1.0 / weights[i]).sqrt())
-            .collect();
-        let fill = |j: usize, column: &mut [f64]| {
-            let row = rows.row(samples[j]);
-            for (k, value) in column.iter_mut().enumerate() {
-                *value = row[samples[j + k]] * scale[j + k] * scale[j];
-            }
-            column[0] += scale[j] * scale[j] / weights[samples[j]];
-        };
-        let mut system = Self {
-            factor: Cholesky::of_columns(samples.len(), JITTER, fill)?,
-            scale,
-            samples,
-            weights,
-            diagonal,
-            ones: Vec::new(),
-            ones_sum: 0.0,
-        };
-        system.ones = system.solve(&vec![1.0; point.beta.len()]);
-        system.ones_sum = system.ones.iter().sum();
-        (system.ones_sum.is_finite() && system.ones_sum > 0.0).then_some(system)
-    }
-
-    /// (E'KE + D) x = r. With u = Ex: (K + 1/w) u = ρ/w for ρ_i = Σ r/D, and x = (r − Ku)/D, Ku = (ρ − u)/w.
-    fn solve(&self, right: &[f64]) -> Vec<f64> {
-        let n = self.weights.len();
-        let mut shares = vec![0.0; n];
-        for (v, value) in right.iter().enumerate() {
-            shares[v % n] += value / self.diagonal[v];
-        }
-        let mut sums: Vec<f64> = (self.samples.iter().zip(&self.scale))
-            .map(|(&i, scale)| scale * shares[i] / self.weights[i])
-            .collect();
-        self.factor.solve(&mut sums, 1);
-        let mut image = vec![0.0; n];
-        for ((&i, scale), sum) in self.samples.iter().zip(&self.scale).zip(&sums) {
-            image[i] = (shares[i] - scale * sum) / self.weights[i];
-        }
-        let solution = |(v, value): (usize, &f64)| (value - image[v % n]) / self.diagonal[v];
-        right.iter().enumerate().map(solution).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::gram::{TaskGrams, given};
+    use crate::machine::Variables;
     use crate::random::Random;
 
     /// x'z on a few columns, labels that no line separates: hardly anything is free, and small steps go on for ever.
@@ -412,13 +343,22 @@ mod tests {
                 }
             }
             let qp = Qp {
+                variables: Variables::new(n, copies),
                 linear: &linear,
                 lower: &lower,
                 upper: &upper,
             };
             let start = vec![0.0; linear.len()];
             let first = gap(&qp, &start, &vec![0.0; n]);
-            let found = solve(&qp, &rows, &start, 1e-9 * first, &Stop::never()).unwrap();
+            let found = solve(
+                &qp,
+                &rows,
+                &start,
+                1e-9 * first,
+                &Stop::never(),
+                &Ledger::default(),
+            )
+            .unwrap();
             assert!(gap(&qp, &found.beta, &found.product) <= 1.5e-9 * first);
             let sum: f64 = found.beta.iter().sum();
             assert!(sum.abs() <= 1e-12 * c * linear.len() as f64, "{sum}");
@@ -438,11 +378,22 @@ mod tests {
         let grams = given(2, vec![vec![1.0, 0.0, 0.0, 1.0]]);
         let view = TaskGrams::all(grams.as_ref());
         let qp = Qp {
+            variables: Variables::one_each(2),
             linear: &[0.0, 0.0],
             lower: &[0.0, 0.0],
             upper: &[0.5, 0.5],
         };
         let rows = CombinedRows::new(view, &[1.0]);
-        assert!(solve(&qp, &rows, &[0.5, 0.5], 1e-9, &Stop::never()).is_none());
+        assert!(
+            solve(
+                &qp,
+                &rows,
+                &[0.5, 0.5],
+                1e-9,
+                &Stop::never(),
+                &Ledger::default()
+            )
+            .is_none()
+        );
     }
 }

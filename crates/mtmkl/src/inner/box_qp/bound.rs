@@ -13,10 +13,9 @@ pub(crate) fn gap(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
 
 /// The same for another offset b: max over β' within the bounds of ⟨q − Kβ − b, β' − β⟩.
 fn gap_at(qp: &Qp<'_>, beta: &[f64], product: &[f64], offset: f64) -> f64 {
-    let n = product.len();
     (0..beta.len())
         .map(|v| {
-            let slope = qp.linear[v] - product[v % n] - offset;
+            let slope = qp.slope(product, v) - offset;
             if slope > 0.0 {
                 slope * (qp.upper[v] - beta[v])
             } else {
@@ -28,13 +27,9 @@ fn gap_at(qp: &Qp<'_>, beta: &[f64], product: &[f64], offset: f64) -> f64 {
 
 /// The multiplier of the sum in that linear programme: the b for which the primal objective is least.
 fn multiplier(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
-    let n = product.len();
     let filled = beta.iter().zip(qp.lower);
     let mass: f64 = filled.map(|(value, lower)| value - lower).sum();
-    let room = |v: usize| {
-        let slope = qp.linear[v] - product[v % n];
-        (slope, qp.upper[v] - qp.lower[v])
-    };
+    let room = |v: usize| (qp.slope(product, v), qp.upper[v] - qp.lower[v]);
     last_filled((0..beta.len()).map(room).collect(), mass)
 }
 
@@ -60,10 +55,9 @@ fn last_filled(mut rooms: Vec<(f64, f64)>, mut mass: f64) -> f64 {
 
 /// max {g_v : β_v can grow} − min {g_v : β_v can shrink}: 0 or less at the optimum.
 pub(crate) fn violation(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
-    let n = product.len();
     let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
     for v in 0..beta.len() {
-        let slope = qp.linear[v] - product[v % n];
+        let slope = qp.slope(product, v);
         if beta[v] < qp.upper[v] {
             highest = highest.max(slope);
         }
@@ -79,7 +73,6 @@ pub(crate) const MARGIN: f64 = 1e-10;
 
 /// b, the multiplier of Σβ = s: the slope that all free variables share at the optimum, else the middle of what is allowed.
 pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
-    let n = product.len();
     let (mut sum, mut free) = (0.0, 0_usize);
     let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
     for v in 0..beta.len() {
@@ -87,7 +80,7 @@ pub(crate) fn offset(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
         if margin <= 0.0 {
             continue;
         }
-        let slope = qp.linear[v] - product[v % n];
+        let slope = qp.slope(product, v);
         let grows = beta[v] < qp.upper[v] - margin;
         let shrinks = beta[v] > qp.lower[v] + margin;
         if grows && shrinks {
@@ -121,12 +114,12 @@ const AS_GOOD: f64 = 1.1;
 
 /// The gap with this offset, wherever slopes are within these errors (one per sample) of what they were computed as.
 fn safe_gap(qp: &Qp<'_>, beta: &[f64], product: &[f64], offset: f64, errors: &[f64]) -> f64 {
-    let n = product.len();
     let digits = f64::EPSILON * offset.abs();
     (0..beta.len())
         .map(|v| {
-            let slope = qp.linear[v] - product[v % n] - offset;
-            let error = errors[v % n] + f64::EPSILON * qp.linear[v].abs() + digits;
+            let slope = qp.slope(product, v) - offset;
+            let error =
+                errors[qp.variables.sample_of(v)] + f64::EPSILON * qp.linear[v].abs() + digits;
             let grown = (slope + error) * (qp.upper[v] - beta[v]);
             let shrunk = (slope - error) * (qp.lower[v] - beta[v]);
             grown.max(shrunk).max(0.0)
@@ -158,12 +151,14 @@ pub(crate) fn best_offset(qp: &Qp<'_>, beta: &[f64], product: &[f64], errors: &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Variables;
     use crate::random::Random;
 
     #[test]
     fn what_rounding_leaves_is_not_free() {
         // The first variable is at its bound but for rounding: b is between the slopes of those that can grow and can shrink.
         let qp = Qp {
+            variables: Variables::one_each(3),
             linear: &[3.0, 1.0, 0.5],
             lower: &[0.0; 3],
             upper: &[1.0; 3],

@@ -2,6 +2,7 @@
 
 use crate::gram::{ByChange, Image, OnSupport, TaskGrams, by_kernel};
 use crate::grid::dot;
+use crate::ledger::{Buffer, Ledger};
 use crate::linalg;
 use crate::machine::Dual;
 
@@ -10,29 +11,38 @@ use crate::machine::Dual;
 /// Derivatives ask for U on the support alone, and half of the support's rows give it; the next θ then asks for the support's rows of
 /// K(θ), to know Kβ elsewhere. Where most of the support sits at bounds, U is kept on all samples instead: it follows β by the change, and
 /// Kβ = Σ_m θ_m U_m at any θ comes for free.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Images {
     /// β per sample.
     beta: Vec<f64>,
     /// Where U is known, in ascending order; β is zero elsewhere.
     places: Vec<usize>,
     /// For each kernel one number per place.
-    values: Vec<f64>,
+    values: Buffer<f64>,
+    ledger: Ledger,
 }
 
 impl Images {
     /// Of β = 0.
-    pub(super) fn new(samples: usize) -> Self {
+    pub(super) fn new(samples: usize, ledger: &Ledger) -> Self {
         Self {
             beta: vec![0.0; samples],
             places: Vec::new(),
-            values: Vec::new(),
+            values: ledger.zeros(0),
+            ledger: ledger.clone(),
         }
     }
 
-    /// N_t.
-    pub(super) fn samples(&self) -> usize {
-        self.beta.len()
+    /// Forgets U: the next one is made anew, and has no rounding of a β whose terms were larger.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.beta.len(), &self.ledger);
+    }
+
+    /// Zeros for each kernel at so many places; what was there before is given back first.
+    fn make_room(&mut self, kernels: usize, places: Vec<usize>) {
+        self.values = self.ledger.zeros(0);
+        self.values = self.ledger.zeros(kernels * places.len());
+        self.places = places;
     }
 
     /// Whether U is known on all samples.
@@ -67,16 +77,14 @@ impl Images {
         // on demand are made for the support alone.
         if 2 * (change.len() + free.len()) < 3 * support.len() && !grams.grams.are_made() {
             if !was_everywhere {
-                self.places = (0..self.beta.len()).collect();
-                self.values = vec![0.0; kernels * self.beta.len()];
+                self.make_room(kernels, (0..self.beta.len()).collect());
             }
             return Some(Image::Change(ByChange {
                 change,
                 out: by_kernel(&mut self.values, kernels),
             }));
         }
-        self.values = vec![0.0; kernels * support.len()];
-        self.places = support;
+        self.make_room(kernels, support);
         Some(Image::Support(OnSupport {
             beta: &self.beta,
             support: &self.places,
@@ -124,19 +132,35 @@ impl Images {
             .collect()
     }
 
-    /// A row of U for each of these samples, a number per kernel; zeros where U is not known.
-    pub(super) fn rows(
+    /// u_m = U_m − c d_m, what the curvature is made of: a row for each of these samples, a number per kernel.
+    pub(super) fn derivatives(
         &self,
+        dual: &Dual,
+        grams: TaskGrams<'_>,
         samples: impl ExactSizeIterator<Item = usize>,
-        kernels: usize,
     ) -> Vec<f64> {
+        let kernels = grams.grams.kernels();
+        let samples: Vec<usize> = samples.collect();
+        let mut block = self.rows(&samples, kernels);
+        if dual.diagonal != 0.0 {
+            for (row, &i) in block.chunks_exact_mut(kernels).zip(&samples) {
+                for (kernel, value) in row.iter_mut().enumerate() {
+                    *value -= dual.diagonal * grams.diagonal(kernel, i);
+                }
+            }
+        }
+        block
+    }
+
+    /// A row of U for each of these samples, a number per kernel; zeros where U is not known.
+    fn rows(&self, samples: &[usize], kernels: usize) -> Vec<f64> {
         let size = self.places.len();
         let mut known = vec![None; self.beta.len()];
         for (place, &i) in self.places.iter().enumerate() {
             known[i] = Some(place);
         }
         let mut rows = Vec::with_capacity(samples.len() * kernels);
-        for i in samples {
+        for &i in samples {
             match known[i] {
                 Some(place) => {
                     rows.extend((0..kernels).map(|kernel| self.values[kernel * size + place]));
@@ -150,10 +174,10 @@ impl Images {
 
 #[cfg(test)]
 mod tests {
-    use super::super::some_kernel;
+    use super::super::tests::some_kernel;
     use super::*;
     use crate::gram::given;
-    use crate::machine::Domain;
+    use crate::machine::{Conjugate, Variables};
     use crate::random::Random;
 
     const SAMPLES: usize = 40;
@@ -166,11 +190,12 @@ mod tests {
         let view = TaskGrams::all(grams.as_ref());
         let dual = Dual {
             scale: 1.0,
+            variables: Variables::one_each(SAMPLES),
             linear: vec![1.0; SAMPLES],
             diagonal: 0.5,
-            domain: Domain::Free { ridge: Vec::new() },
+            conjugate: Conjugate::Ridge { ridge: Vec::new() },
         };
-        let mut images = Images::new(SAMPLES);
+        let mut images = Images::new(SAMPLES, &Ledger::default());
         let mut beta = vec![0.0; SAMPLES];
         let mut seen = [0; 2];
         for step in 0..60 {
@@ -196,7 +221,7 @@ mod tests {
                 let diagonal = dot(&beta, grams.diagonal(kernel));
                 let wanted = 0.5 * dot(&beta, &image) - 0.5 * diagonal;
                 assert!((sensitivities[kernel] - wanted).abs() < 1e-10);
-                let known = images.rows(free.iter().copied(), 3);
+                let known = images.rows(&free, 3);
                 for (row, &i) in known.chunks_exact(3).zip(&free) {
                     assert!((row[kernel] - image[i]).abs() < 1e-10);
                 }

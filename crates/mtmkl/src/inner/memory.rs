@@ -1,0 +1,50 @@
+//! How much memory one task takes, for its kind of dual.
+
+use super::{Allowance, bordered, box_qp, ridge};
+use crate::ledger::bytes_of;
+use crate::machine::{Conjugate, Dual};
+
+/// Bytes of one task at most, beside the rows of K(θ).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    /// What stays from one evaluation to the next: for each task.
+    pub(crate) stays: u64,
+    /// What passes: for each task that is solved at the same time.
+    pub(crate) passes: u64,
+}
+
+/// What a task with this dual and so many kernels takes at most: U_m = K_mβ, the factorisation of its solver, the block that curvature is made
+/// of, and sums with twice the digits.
+pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes {
+    let n = dual.variables.samples();
+    let block = bytes_of::<f64>(n * kernels);
+    // The M × M matrix and its factor, where there are fewer kernels than samples.
+    let compressed = bytes_of::<f64>(2 * kernels * kernels.min(n));
+    match dual.conjugate {
+        Conjugate::Box { .. } => {
+            let free = n.min(allowance.most_free);
+            let curvature = bytes_of::<f64>(free * kernels) + compressed;
+            // High and low parts of K_mβ.
+            let exact = 2 * block;
+            let interior = if allowance.interior_points && n <= box_qp::MOST_SAMPLES {
+                box_qp::bytes_of_interior_points(n)
+            } else {
+                0
+            };
+            let factor = box_qp::bytes_of_free_set(free);
+            Bytes {
+                stays: block + factor,
+                // The factorisation is given back before interior points are asked for.
+                passes: curvature.max(exact).max(interior.saturating_sub(factor)),
+            }
+        }
+        Conjugate::Ridge { .. } => Bytes {
+            stays: block,
+            passes: ridge::bytes_of_factor(n) + block + compressed,
+        },
+        Conjugate::Smooth { .. } => Bytes {
+            stays: block,
+            passes: bordered::bytes(n) + block + compressed,
+        },
+    }
+}

@@ -1,0 +1,80 @@
+//! β of one task, and what is known about it.
+
+use super::Here;
+use super::images::Images;
+use crate::gram::TaskGrams;
+use crate::ledger::Ledger;
+use crate::machine::Variables;
+
+/// β, Kβ where it is known, b and U.
+#[derive(Debug)]
+pub(super) struct Point {
+    /// One per variable.
+    pub(super) beta: Vec<f64>,
+    /// Kβ and its θ, where known.
+    product: Option<(Vec<f64>, Vec<f64>)>,
+    /// b as of then.
+    pub(super) offset: f64,
+    /// U_m = K_mβ.
+    pub(super) images: Images,
+    /// Where large memory is taken from.
+    pub(super) ledger: Ledger,
+}
+
+impl Point {
+    pub(super) fn new(beta: Vec<f64>, samples: usize, ledger: &Ledger) -> Self {
+        Self {
+            beta,
+            product: None,
+            offset: 0.0,
+            images: Images::new(samples, ledger),
+            ledger: ledger.clone(),
+        }
+    }
+
+    /// Forgets Kβ.
+    pub(super) fn forget_product(&mut self) {
+        self.product = None;
+    }
+
+    /// Whether Kβ is known at this θ.
+    pub(super) fn has_product_of(&self, theta: &[f64]) -> bool {
+        self.product.as_ref().is_some_and(|(_, of)| of == theta)
+    }
+
+    /// Kβ as it is known; empty where it is not.
+    pub(super) fn product_values(&self) -> &[f64] {
+        let product = self.product.as_ref();
+        product.map_or(&[], |(product, _)| product)
+    }
+
+    /// Kβ at this θ, as known from now on.
+    pub(super) fn set_product(&mut self, product: Vec<f64>, theta: &[f64]) {
+        self.product = Some((product, theta.to_vec()));
+    }
+
+    /// Kβ, from what is known or from rows of K(θ).
+    pub(super) fn take_product(&mut self, variables: Variables, here: Here<'_>) -> Vec<f64> {
+        match self.product.take() {
+            Some((product, theta)) if theta == here.theta => product,
+            _ => {
+                let beta = variables.sums(&self.beta);
+                let known = self.images.product(&beta, here.theta);
+                known.unwrap_or_else(|| here.rows.product(&beta))
+            }
+        }
+    }
+
+    /// Kβ from U, where that is known everywhere: many small steps add up their rounding.
+    pub(super) fn renew_product(&mut self, variables: Variables, theta: &[f64]) {
+        if let Some(product) = self.images.product(&variables.sums(&self.beta), theta) {
+            self.set_product(product, theta);
+        }
+    }
+
+    /// U of this task alone, for one variable a sample.
+    pub(super) fn make_images(&mut self, grams: TaskGrams<'_>) {
+        let images = self.images.outdated(self.beta.clone(), &[], grams);
+        grams.images(images.into_iter().collect());
+    }
+}

@@ -1,0 +1,449 @@
+//! φ strictly convex and smooth on an open interval, a function of the machine's own: damped Newton steps on β.
+//!
+//! With g = q + c Σ_m θ_m d_m − Kβ, optimality is g − φ'(β) = b for all samples, Σβ = s (b = 0 where the sum is not given). One step solves
+//!
+//! [[K + diag φ'', 1], [1', 0]] [δ, b] = [g − φ'(β), s − Σβ]
+//!
+//! and goes along δ as far as ḡ, concave on that line, still rises, and no further than most of the way to an end of an interval. For every
+//! b, Fenchel's inequality bounds what is missing (see [`crate::machine::Dual`]):
+//!
+//! J − ḡ(β) ≤ κ ( Σ_i [ φ_i(β_i) + φ_i*(g_i − b) − β_i (g_i − b) ] + b (s − Σβ) ).
+//!
+//! The curvature of J has P, the leading block of the inverse of that matrix at the optimum.
+
+use super::bordered::Bordered;
+use super::rounding::{linear_term, noise, objective, product_errors, target};
+use super::{Answer, Curvature, Effort, Here, Inner, Point, Solved};
+use crate::error::{Error, Result};
+use crate::gram::CombinedRows;
+use crate::grid::dot;
+use crate::ledger::{Ledger, bytes_of};
+use crate::linalg;
+use crate::machine::{Dual, SmoothConjugate};
+use crate::vector::rounding;
+
+/// No more steps than this; five to twenty are usual from nothing, two or three from the last θ.
+const MAX_STEPS: usize = 100;
+/// So many steps without a gap that falls, or a rise of ḡ that is worth while, are the end: rounding is all that is left.
+const IDLE_STEPS: usize = 5;
+/// A gap of more than this part of ḡ, where no step helps any more, is not a matter of rounding.
+const FAR: f64 = 0.01;
+/// How far towards the end of its interval a variable may go in one step.
+const TO_BOUNDARY: f64 = 0.99;
+/// Halvings of a step. A Newton direction of a concave function rises at its beginning: some will do, but for rounding.
+const HALVINGS: usize = 40;
+/// So much of the rise that the slope promises is enough (Armijo).
+const ENOUGH: f64 = 0.1;
+/// Variables keep this far from the ends of their intervals, relative to the ends' size: nearer, φ'' is rounding.
+const MARGIN: f64 = 8.0 * f64::EPSILON;
+/// Halvings of the range of b, until it is as good as exact.
+const BISECTIONS: usize = 200;
+
+/// The solver for a smooth conjugate.
+#[derive(Debug)]
+pub(super) struct Smooth<'a> {
+    pub(super) dual: &'a Dual,
+    pub(super) function: &'a dyn SmoothConjugate,
+    pub(super) sum: Option<f64>,
+}
+
+/// Where the search stands.
+struct Iterate {
+    beta: Vec<f64>,
+    product: Vec<f64>,
+    /// The ends of the intervals, less a margin.
+    ends: Vec<(f64, f64)>,
+}
+
+impl Iterate {
+    fn is_inside(&self, i: usize) -> bool {
+        let (low, high) = self.ends[i];
+        low <= self.beta[i] && self.beta[i] <= high
+    }
+}
+
+impl Smooth<'_> {
+    fn error(problem: &str) -> Error {
+        Error::Numeric {
+            place: "a machine with a smooth conjugate".to_string(),
+            problem: problem.to_string(),
+        }
+    }
+
+    /// The closed interval that β_i is kept in.
+    fn ends(&self, i: usize) -> (f64, f64) {
+        let (low, high) = self.function.interval(i);
+        let size = [low, high].into_iter().filter(|end| end.is_finite());
+        let margin = MARGIN
+            * size
+                .fold(0.0_f64, |a, end| a.max(end.abs()))
+                .max(f64::MIN_POSITIVE);
+        (low + margin, high - margin)
+    }
+
+    /// What is not within its interval (a sample without a β so far, or one of another problem) gets the β that goes with its slope, and Σβ = s.
+    fn enter(&self, iterate: &mut Iterate, linear: &[f64], rows: &CombinedRows<'_>) {
+        let n = iterate.beta.len();
+        let fresh: Vec<usize> = (0..n).filter(|&i| !iterate.is_inside(i)).collect();
+        if fresh.iter().any(|&i| iterate.beta[i] != 0.0) {
+            for &i in &fresh {
+                iterate.beta[i] = 0.0;
+            }
+            iterate.product = rows.product(&iterate.beta);
+        }
+        if !fresh.is_empty() {
+            let slopes: Vec<f64> = (0..n).map(|i| linear[i] - iterate.product[i]).collect();
+            let at = |i: usize, offset: f64| {
+                let (low, high) = iterate.ends[i];
+                let (_, beta) = self.function.conjugate(i, slopes[i] - offset);
+                if beta.is_nan() {
+                    0.5 * (low + high)
+                } else {
+                    beta.clamp(low, high)
+                }
+            };
+            let offset = self.sum.map_or(0.0, |sum| {
+                let wanted = sum - iterate.beta.iter().sum::<f64>();
+                offset_with_sum(wanted, |offset| fresh.iter().map(|&i| at(i, offset)).sum())
+            });
+            let values: Vec<f64> = fresh.iter().map(|&i| at(i, offset)).collect();
+            for (&i, value) in fresh.iter().zip(values) {
+                iterate.beta[i] = value;
+            }
+        }
+        let is_moved = self.meet_sum(iterate);
+        if is_moved || !fresh.is_empty() {
+            iterate.product = rows.product(&iterate.beta);
+        }
+    }
+
+    /// Σβ = s, what is missing shared by the room there is; whether anything moved.
+    fn meet_sum(&self, iterate: &mut Iterate) -> bool {
+        let Some(sum) = self.sum else { return false };
+        let missing = sum - iterate.beta.iter().sum::<f64>();
+        let length: f64 = iterate.beta.iter().map(|value| value.abs()).sum();
+        if missing.abs() <= rounding(iterate.beta.len()) * (length + sum.abs()) {
+            return false;
+        }
+        let room = |i: usize| {
+            let (low, high) = iterate.ends[i];
+            if missing > 0.0 {
+                high - iterate.beta[i]
+            } else {
+                iterate.beta[i] - low
+            }
+        };
+        let mut rooms: Vec<f64> = (0..iterate.beta.len()).map(room).collect();
+        if rooms.iter().any(|room| room.is_infinite()) {
+            for room in &mut rooms {
+                *room = if room.is_infinite() { 1.0 } else { 0.0 };
+            }
+        }
+        let all: f64 = rooms.iter().sum();
+        for (i, room) in rooms.iter().enumerate() {
+            let (low, high) = iterate.ends[i];
+            iterate.beta[i] = (iterate.beta[i] + missing * room / all).clamp(low, high);
+        }
+        true
+    }
+
+    /// g − φ'(β)
+    fn residual(&self, iterate: &Iterate, linear: &[f64]) -> Vec<f64> {
+        let slope = |i: usize| self.function.slope(i, iterate.beta[i]);
+        (0..linear.len())
+            .map(|i| linear[i] - iterate.product[i] - slope(i))
+            .collect()
+    }
+
+    /// φ''(β)
+    fn curvatures(&self, beta: &[f64]) -> Vec<f64> {
+        let pairs = beta.iter().enumerate();
+        pairs
+            .map(|(i, &beta)| self.function.curvature(i, beta).max(f64::MIN_POSITIVE))
+            .collect()
+    }
+
+    /// b for which the residual, weighed by 1/φ'', is least; 0 where the sum is not given.
+    fn offset(&self, residual: &[f64], curvatures: &[f64]) -> f64 {
+        if self.sum.is_none() {
+            return 0.0;
+        }
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (residual, curvature) in residual.iter().zip(curvatures) {
+            sum += residual / curvature;
+            weights += 1.0 / curvature;
+        }
+        sum / weights
+    }
+
+    /// The gap with this offset, and how much more it can be where slopes are within these errors, and for rounding of φ and φ*.
+    fn gap(&self, iterate: &Iterate, linear: &[f64], offset: f64, errors: &[f64]) -> (f64, f64) {
+        let (mut plain, mut safe) = (0.0, 0.0);
+        for (i, &beta) in iterate.beta.iter().enumerate() {
+            let own = self.function.value(i, beta);
+            let slope = linear[i] - iterate.product[i] - offset;
+            // φ + φ* − βg is convex in g: it is largest at an end.
+            let at = |slope: f64| {
+                let (loss, _) = self.function.conjugate(i, slope);
+                let digits = 4.0 * f64::EPSILON * (own.abs() + loss.abs() + (beta * slope).abs());
+                (own + loss - beta * slope, digits)
+            };
+            let error = errors[i] + f64::EPSILON * (linear[i].abs() + offset.abs());
+            let (least, _) = at(slope);
+            let ((below, digits), (above, more)) = (at(slope - error), at(slope + error));
+            plain += least.max(0.0);
+            safe += (below + digits).max(above + more).max(0.0);
+        }
+        let missing = self
+            .sum
+            .map_or(0.0, |sum| sum - iterate.beta.iter().sum::<f64>());
+        safe += (offset * missing).abs();
+        let scale = self.dual.scale;
+        (scale * plain, scale * (safe - plain).max(0.0))
+    }
+
+    /// Newton steps until the gap is small enough; returns how many. From nothing, once, where a start from elsewhere leads nowhere: with
+    /// variables next to the wrong ends of their intervals steps are short.
+    fn climb(
+        &self,
+        iterate: &mut Iterate,
+        linear: &[f64],
+        here: Here<'_>,
+        effort: &Effort<'_>,
+        ledger: &Ledger,
+    ) -> Result<usize> {
+        let (steps, gap) = self.climb_once(iterate, linear, here, effort, ledger)?;
+        let value = objective(linear, &iterate.beta, &iterate.product);
+        let size = (value - self.dual.penalty(&iterate.beta)).abs();
+        if gap <= FAR * self.dual.scale * size || effort.stop.now() {
+            return Ok(steps);
+        }
+        iterate.beta.fill(0.0);
+        iterate.product.fill(0.0);
+        self.enter(iterate, linear, here.rows);
+        let (further, _) = self.climb_once(iterate, linear, here, effort, ledger)?;
+        Ok(steps + further)
+    }
+
+    /// Steps, and the gap that is left; 0 where it is small enough.
+    fn climb_once(
+        &self,
+        iterate: &mut Iterate,
+        linear: &[f64],
+        here: Here<'_>,
+        effort: &Effort<'_>,
+        ledger: &Ledger,
+    ) -> Result<(usize, f64)> {
+        let none = vec![0.0; linear.len()];
+        let diagonal = here.rows.diagonal();
+        let (mut least, mut idle, mut rise) = (f64::INFINITY, 0, 0.0);
+        for steps in 0..MAX_STEPS {
+            let residual = self.residual(iterate, linear);
+            let offset = self.offset(&residual, &self.curvatures(&iterate.beta));
+            let (gap, _) = self.gap(iterate, linear, offset, &none);
+            if gap.is_nan() {
+                return Err(Self::error("φ or its conjugate is not a number"));
+            }
+            let Iterate { beta, product, .. } = &*iterate;
+            let wanted = target(self.dual, effort, linear, beta, product, diagonal);
+            let has_moved = gap < 0.9 * least || self.dual.scale * rise > wanted;
+            idle = if has_moved { 0 } else { idle + 1 };
+            least = least.min(gap);
+            if gap <= wanted {
+                return Ok((steps, 0.0));
+            }
+            if idle > IDLE_STEPS || effort.stop.now() {
+                return Ok((steps, gap));
+            }
+            match self.advance(iterate, &residual, offset, here, ledger)? {
+                Some(found) => rise = found,
+                None => return Ok((steps, gap)),
+            }
+        }
+        Ok((MAX_STEPS, least))
+    }
+
+    /// A step along Newton's direction, and how much ḡ/κ rises by it, about; `None` where there is none that rises.
+    fn advance(
+        &self,
+        iterate: &mut Iterate,
+        residual: &[f64],
+        offset: f64,
+        here: Here<'_>,
+        ledger: &Ledger,
+    ) -> Result<Option<f64>> {
+        let mut diagonal = self.curvatures(&iterate.beta);
+        // What is at the end of its interval and pushed outwards stays there.
+        for (i, own) in diagonal.iter_mut().enumerate() {
+            let (low, high) = iterate.ends[i];
+            let push = residual[i] - offset;
+            if iterate.beta[i] <= low && push < 0.0 || iterate.beta[i] >= high && push > 0.0 {
+                *own = f64::INFINITY;
+            }
+        }
+        let system = self.system(diagonal, here, ledger)?;
+        let direction = match self.sum {
+            Some(sum) => {
+                let missing = sum - iterate.beta.iter().sum::<f64>();
+                system.solve_with_sum(residual, missing).0
+            }
+            None => system.solve(residual),
+        };
+        drop(system);
+        Ok(self.search_line(iterate, residual, &direction, here))
+    }
+
+    /// β and Kβ moved along the direction, as far as ḡ rises, and the rise.
+    fn search_line(
+        &self,
+        iterate: &mut Iterate,
+        residual: &[f64],
+        direction: &[f64],
+        here: Here<'_>,
+    ) -> Option<f64> {
+        let rise = dot(residual, direction);
+        let mut step = 1.0_f64;
+        for (i, &change) in direction.iter().enumerate() {
+            let (low, high) = iterate.ends[i];
+            let room = if change < 0.0 {
+                iterate.beta[i] - low
+            } else {
+                high - iterate.beta[i]
+            };
+            // Next to its end it may go there, or its step would be the shortest for ever.
+            let size = low.abs().max(high.abs());
+            let is_next = room <= 100.0 * MARGIN * size;
+            let reach = if is_next { room } else { TO_BOUNDARY * room };
+            if change != 0.0 {
+                step = step.min(reach / change.abs());
+            }
+        }
+        if !(rise > 0.0 && step > 0.0) {
+            return None;
+        }
+        let image = here.rows.product(direction);
+        let bend = dot(direction, &image);
+        for _ in 0..HALVINGS {
+            let mut slope = rise - step * bend;
+            let mut gain = step * rise - 0.5 * step * step * bend;
+            for (i, &change) in direction.iter().enumerate() {
+                let (old, new) = (iterate.beta[i], iterate.beta[i] + step * change);
+                let known = self.function.slope(i, old);
+                slope -= change * (self.function.slope(i, new) - known);
+                gain -= self.function.value(i, new)
+                    - self.function.value(i, old)
+                    - step * change * known;
+            }
+            // On a concave line ḡ rises as long as its slope is not negative; next to the optimum the slope is all that rounding leaves.
+            if gain >= ENOUGH * step * rise || slope.abs() <= ENOUGH * rise {
+                for (i, &change) in direction.iter().enumerate() {
+                    let (low, high) = iterate.ends[i];
+                    iterate.beta[i] = (iterate.beta[i] + step * change).clamp(low, high);
+                }
+                linalg::axpy(step, &image, &mut iterate.product);
+                return Some(gain);
+            }
+            step *= 0.5;
+        }
+        None
+    }
+
+    /// K plus this diagonal, factored.
+    fn system(&self, diagonal: Vec<f64>, here: Here<'_>, ledger: &Ledger) -> Result<Bordered> {
+        Bordered::new(self.dual.variables, diagonal, here.rows, ledger)
+            .ok_or_else(|| Self::error("K + diag φ'' is not positive definite in double precision"))
+    }
+
+    /// F with F'F = κ u'Pu.
+    fn curvature(&self, point: &mut Point, here: Here<'_>) -> Result<Curvature> {
+        let kernels = here.grams.grams.kernels();
+        let diagonal = self.curvatures(&point.beta);
+        let system = self.system(diagonal, here, &point.ledger)?;
+        point.make_images(here.grams);
+        let samples = system.samples();
+        let _memory = point.ledger.take(bytes_of::<f64>(samples.len() * kernels));
+        let places = samples.iter().copied();
+        let mut block = point.images.derivatives(self.dual, here.grams, places);
+        system.project(&mut block, kernels, self.sum.is_some());
+        Ok(Curvature::of(
+            block,
+            kernels,
+            self.dual.scale,
+            &point.ledger,
+        ))
+    }
+}
+
+/// b with total(b) = wanted, for a total that falls with b; the nearest there is where none has it.
+fn offset_with_sum(wanted: f64, total: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (-1.0, 1.0);
+    while total(low) < wanted && low > -1e300 {
+        low *= 2.0;
+    }
+    while total(high) > wanted && high < 1e300 {
+        high *= 2.0;
+    }
+    for _ in 0..BISECTIONS {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if total(middle) > wanted {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
+impl Inner for Smooth<'_> {
+    /// What is not within its interval gets its β where the slopes are known.
+    fn start(&self, _beta: &mut [f64]) {}
+
+    fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved> {
+        let (dual, rows) = (self.dual, here.rows);
+        let (n, diagonal) = (rows.count(), rows.diagonal());
+        let linear = linear_term(dual, rows);
+        let mut iterate = Iterate {
+            product: point.take_product(dual.variables, here),
+            beta: std::mem::take(&mut point.beta),
+            ends: (0..n).map(|i| self.ends(i)).collect(),
+        };
+        self.enter(&mut iterate, &linear, rows);
+        let climbed = self.climb(&mut iterate, &linear, here, effort, &point.ledger);
+        self.meet_sum(&mut iterate);
+        // Steps add up their rounding.
+        iterate.product = rows.product(&iterate.beta);
+        let residual = self.residual(&iterate, &linear);
+        point.offset = self.offset(&residual, &self.curvatures(&iterate.beta));
+        let errors = product_errors(dual.variables, &iterate.beta, diagonal);
+        let (plain, more) = self.gap(&iterate, &linear, point.offset, &errors);
+        let Iterate { beta, product, .. } = iterate;
+        point.beta = beta;
+        point.set_product(product, here.theta);
+        point.images.clear();
+        let steps = climbed?;
+        let (gap, gap_noise) = if effort.concave {
+            (plain + more, more)
+        } else {
+            (0.0, 0.0)
+        };
+        let curvature = (effort.curvature).then(|| self.curvature(point, here));
+        let beta = &point.beta;
+        let straight = noise(dual.variables, &linear, beta, diagonal);
+        Ok(Solved {
+            constant: dual.scale * (dot(&dual.linear, beta) - dual.penalty(beta)),
+            steps,
+            noise: dual.scale * (straight + rounding(n) * dual.size_of_penalty(beta)),
+            errors: Vec::new(),
+            is_delicate: false,
+            answer: Some(Answer {
+                gap,
+                noise: gap_noise,
+                curvature: curvature.transpose()?,
+            }),
+            linear,
+        })
+    }
+}
