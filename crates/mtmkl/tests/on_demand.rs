@@ -51,11 +51,10 @@ fn problem(machine: &MachineSpec, targets: TargetKind, n: usize, views: bool) ->
     Problem::new(spec, vec![samples], tasks).unwrap()
 }
 
-/// With no more memory than that takes.
 fn prepare(problem: &Problem, storage: Storage, precision: Precision, threads: usize) -> Prepared {
     let prepared = problem
         .prepare(&Preparation {
-            ledger: Ledger::new(problem.memory_needed(storage, precision, threads)),
+            storage: Some(storage),
             precision,
             pool: Some(Pool::new(threads).unwrap()),
             ..Preparation::default()
@@ -142,10 +141,11 @@ fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
                 }
                 let problem = problem(spec, machine.targets, n, views);
                 let double = Precision::Double;
-                assert!(
-                    problem.memory_needed(Storage::OnDemand, double, 3)
-                        < problem.memory_needed(Storage::Kept, double, 1)
-                );
+                let needed = |storage| {
+                    let preparation = Preparation::default();
+                    problem.memory_needed(storage, &preparation).unwrap()
+                };
+                assert!(needed(Storage::OnDemand) < needed(Storage::Kept));
                 let fit = |storage, threads| {
                     let prepared = prepare(&problem, storage, double, threads);
                     let model = prepared.fit(&mut fitting(1e-8)).unwrap();
@@ -189,13 +189,18 @@ fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
 #[test]
 fn what_does_not_fit_on_demand_is_refused() {
     let problem = problem(&MachineSpec::svc(1.0), TargetKind::Labels, 60, false);
-    let needed = problem.memory_needed(Storage::OnDemand, Precision::Double, 1);
-    let preparation = Preparation {
-        ledger: Ledger::new(needed - 1),
-        pool: Some(Pool::new(1).unwrap()),
-        ..Preparation::default()
+    let preparation = Preparation::default();
+    let needed = |storage| problem.memory_needed(storage, &preparation).unwrap();
+    let (kept, needed) = (needed(Storage::Kept), needed(Storage::OnDemand));
+    let within = |limit| {
+        problem.prepare(&Preparation {
+            ledger: Ledger::new(limit),
+            ..Preparation::default()
+        })
     };
-    let error = problem.prepare(&preparation).unwrap_err();
+    assert_eq!(within(needed).unwrap().storage(), Storage::OnDemand);
+    assert_eq!(within(2 * kept).unwrap().storage(), Storage::Kept);
+    let error = within(needed - 1).unwrap_err();
     assert!(
         matches!(error, Error::Memory { needed: found, limit } if found == needed && limit + 1 == needed),
         "{error:?}"

@@ -229,7 +229,7 @@ fn kernels_machines_sharings_solvers() {
         "--max-passes 0",
         "--time-limit -1",
         "--memory-limit 0",
-        "--memory-limit 1e-7",
+        "--memory-limit 4e-6",
         "--test-fraction 2",
     ] {
         shown.bad(&format!("fit two.csv --target label {flags}"));

@@ -103,6 +103,7 @@ impl LocalEngine {
                 self.concave,
                 self.shrinking,
                 self.pool.clone(),
+                self.room,
             ),
             places,
         })

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Solve};
+use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Room, Solve};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape, dot};
-use crate::inner::{Allowance, Effort, Fitted, Here, Solved, State, TaskEvaluation};
+use crate::inner::{Effort, Fitted, Here, Solved, State, TaskEvaluation};
 use crate::linalg::axpy;
 use crate::machine::{Conjugate, Dual};
 use crate::pool::Pool;
@@ -46,15 +46,13 @@ struct Job<'a> {
     members: Vec<(usize, &'a mut State)>,
 }
 
-/// Combined rows that are made for all jobs before the first begins take no more numbers than this.
-const MOST_ROWS: usize = 1 << 25;
-
 /// Makes the rows that tasks with the same samples will all begin with, each for one θ after the other: single kernels' rows are in the
 /// cache then.
-fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid) {
+fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid, most: usize) {
     let is_alike = |one: &Job<'_>, other: &Job<'_>| {
         tasks[one.members[0].0].has_samples_of(&tasks[other.members[0].0])
     };
+    let mut left = most;
     for jobs in jobs.chunk_by(is_alike).filter(|jobs| jobs.len() > 1) {
         let count = jobs[0].rows.count();
         let mut users: Vec<Vec<&CombinedRows<'_>>> = vec![Vec::new(); count];
@@ -71,9 +69,10 @@ fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid) {
                 rows += 1;
             }
         }
-        if rows * count > MOST_ROWS {
+        if rows * count > left {
             continue;
         }
+        left -= rows * count;
         users.par_iter().enumerate().for_each(|(i, users)| {
             for rows in users {
                 rows.row(i);
@@ -91,6 +90,7 @@ pub(crate) struct LocalEngine {
     pub(super) concave: bool,
     pub(super) shrinking: bool,
     pub(super) pool: Pool,
+    pub(super) room: Room,
     /// The average |ḡ| of the last evaluation: the scale of what is worth solving for.
     size: f64,
     /// The machines of evaluations, by their numbers.
@@ -107,6 +107,7 @@ impl LocalEngine {
         concave: bool,
         shrinking: bool,
         pool: Pool,
+        room: Room,
     ) -> Self {
         let states = tasks
             .iter()
@@ -119,6 +120,7 @@ impl LocalEngine {
             concave,
             shrinking,
             pool,
+            room,
             size: 0.0,
             remembered: BTreeMap::new(),
             wanted: Vec::new(),
@@ -151,7 +153,7 @@ impl LocalEngine {
         // Those with the same θ share combined rows.
         let groups = self.groups(|one, other| theta.row(one) == theta.row(other));
         let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
-        let (grams, tasks) = (&self.grams, &self.tasks);
+        let (grams, tasks, room) = (&self.grams, &self.tasks, self.room);
         let jobs: Vec<Job<'_>> = groups
             .iter()
             .map(|group| Job {
@@ -163,22 +165,29 @@ impl LocalEngine {
             })
             .collect();
         let results: Vec<Vec<(usize, Result<R>)>> = self.pool.install(|| {
-            make_rows_of_support(&jobs, tasks, theta);
-            jobs.into_par_iter()
-                .map(|Job { rows, members }| {
-                    if members.len() > 1 {
-                        rows.make_together();
-                    }
-                    let run = |(number, state): (usize, &mut State)| {
-                        let task = &tasks[number];
-                        (
-                            number,
-                            work(number, task, state, task.seen_in(grams), &rows),
-                        )
-                    };
+            make_rows_of_support(&jobs, tasks, theta, room.rows_ahead);
+            let solve = |Job { rows, members }: Job<'_>| -> Vec<(usize, Result<R>)> {
+                if members.len() > 1 {
+                    rows.make_together();
+                }
+                let run = |(number, state): (usize, &mut State)| {
+                    let task = &tasks[number];
+                    (
+                        number,
+                        work(number, task, state, task.seen_in(grams), &rows),
+                    )
+                };
+                if room.is_parallel {
                     members.into_par_iter().map(run).collect()
-                })
-                .collect()
+                } else {
+                    members.into_iter().map(run).collect()
+                }
+            };
+            if room.is_parallel {
+                jobs.into_par_iter().map(solve).collect()
+            } else {
+                jobs.into_iter().map(solve).collect()
+            }
         });
         let mut ordered: Vec<Option<Result<R>>> = std::iter::repeat_with(|| None)
             .take(self.tasks.len())
@@ -233,7 +242,7 @@ impl LocalEngine {
             curvature: request.curvature,
             shrinking: self.shrinking,
             concave: self.concave,
-            allowance: Allowance::default(),
+            allowance: self.room.tasks,
             stop: &request.stop,
         }
     }
@@ -346,7 +355,7 @@ impl Engine for LocalEngine {
     }
 
     fn coarser(&mut self, solve: &mut Solve<'_>) -> Result<bool> {
-        let Some(mut coarse) = self.coarse() else {
+        let Some(mut coarse) = self.room.coarse.then(|| self.coarse()).flatten() else {
             return Ok(false);
         };
         solve(&mut coarse.engine)?;

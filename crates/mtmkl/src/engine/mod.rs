@@ -6,10 +6,12 @@
 mod channel;
 mod coarse;
 mod local;
+mod room;
 
 pub use channel::{Answer, ChannelEngine, Driver, Question, channel};
 pub(crate) use coarse::coarser;
 pub(crate) use local::{LocalEngine, TaskData};
+pub(crate) use room::{Needs, Room};
 
 pub use crate::inner::{Curvature, Fitted};
 

@@ -2,6 +2,7 @@
 
 mod certify;
 mod fit;
+mod memory;
 mod options;
 mod prepare;
 mod start;

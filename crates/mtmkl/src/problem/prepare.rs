@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use super::certify::Certified;
 use super::fit::Solved;
+use super::memory::{MemoryPlan, PartLimits};
 use super::{Fitting, Precision, Preparation, Problem};
-use crate::data::Samples;
-use crate::engine::{self, Engine, LocalEngine, TaskData};
+use crate::engine::{Engine, LocalEngine, Room, TaskData};
 use crate::error::{Error, Result};
-use crate::gram::{self, Built, Definiteness, Grams, Plan, Storage};
+use crate::gram::{Built, Grams, Storage};
 use crate::ledger::Ledger;
 use crate::machine::MachineSpec;
 use crate::model::Model;
@@ -18,15 +18,6 @@ use crate::run::Status;
 use crate::sharing::SharingSpec;
 use crate::solver::{Solution, relative_gap};
 use crate::view::View;
-
-/// Numbers that are kept per kernel and sample of a task at most: K_mβ, and the curvature's factor at two θ, as it is made and as the
-/// outer solver scales it.
-const BESIDE: u64 = 5;
-
-/// The sum; what cannot be counted is more than any limit.
-fn total(bytes: impl IntoIterator<Item = u64>) -> u64 {
-    bytes.into_iter().fold(0, u64::saturating_add)
-}
 
 /// A problem with its Gram matrices: fit it as often as you like. A clone shares them.
 #[derive(Debug, Clone)]
@@ -41,8 +32,11 @@ pub struct Prepared {
     gathered: Vec<bool>,
     concave: bool,
     storage: Storage,
-    /// What it was prepared under: fits of parts of it hold it too.
+    /// What solving has memory for.
+    room: Room,
+    /// The account of memory, and what was taken of it when all matrices were there: parts and their fits share the rest.
     ledger: Ledger,
+    taken: u64,
     precision: Precision,
     pool: Pool,
     seconds: f64,
@@ -127,6 +121,7 @@ impl Prepared {
             self.concave,
             problem.spec.shrinking,
             self.pool.clone(),
+            self.room,
         )
     }
 
@@ -178,65 +173,6 @@ impl Prepared {
 }
 
 impl Problem {
-    /// Bytes that Gram matrices would take at most, with that many threads at work: the matrices or what they are made from, copies of
-    /// parts of them that `newton` starts from, and one combined matrix per thread. With [`Storage::OnDemand`] also what is kept per
-    /// kernel and sample, no longer little beside them.
-    pub fn memory_needed(&self, storage: Storage, precision: Precision, threads: usize) -> u64 {
-        self.memory_needed_for(storage, precision, Definiteness::default(), threads)
-    }
-
-    fn memory_needed_for(
-        &self,
-        storage: Storage,
-        precision: Precision,
-        check: Definiteness,
-        threads: usize,
-    ) -> u64 {
-        let plans: Vec<Plan<'_>> = self
-            .sets
-            .iter()
-            .enumerate()
-            .filter_map(|(index, set)| {
-                let plan = self.plan(index, set, storage, precision, check, threads);
-                plan.ok()
-            })
-            .collect();
-        let counts = || self.sets.iter().map(Samples::count);
-        let kernels = self.spec.kernels.len();
-        let kept = total(plans.iter().map(Plan::kept));
-        let passing = plans.iter().map(Plan::passing).max().unwrap_or(0);
-        let copied = total(
-            plans
-                .iter()
-                .zip(counts())
-                .flat_map(|(plan, n)| engine::coarser(n, kernels).map(|n| plan.part(n))),
-        );
-        let combined = counts().map(gram::square).max().unwrap_or(0);
-        let combined = combined.saturating_mul(threads as u64);
-        let beside = self.memory_beside(storage);
-        total([kept, passing.max(copied), combined, beside])
-    }
-
-    /// What is computed for a sample set.
-    fn plan<'a>(
-        &'a self,
-        index: usize,
-        set: &'a Samples,
-        storage: Storage,
-        precision: Precision,
-        definiteness: Definiteness,
-        threads: usize,
-    ) -> Result<Plan<'a>> {
-        let options = gram::Options {
-            normalise: self.spec.normalize,
-            definiteness,
-            storage,
-            single: precision == Precision::Single,
-            threads,
-        };
-        Plan::new(set, index, &self.spec.kernels, options)
-    }
-
     /// Computes the Gram matrices, or where these would need more memory than is allowed, what they are made from on demand.
     ///
     /// # Errors
@@ -245,22 +181,14 @@ impl Problem {
         let started = Instant::now();
         let pool = preparation.pool()?;
         let (precision, ledger) = (preparation.precision, &preparation.ledger);
-        let (check, threads) = (preparation.definiteness, pool.threads());
-        let limit = ledger.left();
-        let needed = |storage| self.memory_needed_for(storage, precision, check, threads);
-        let may_be = match preparation.storage {
-            Some(storage) => vec![storage],
-            None => vec![Storage::Kept, Storage::OnDemand],
-        };
-        let Some(&storage) = may_be.iter().find(|&&storage| needed(storage) <= limit) else {
-            let needed = may_be.into_iter().map(needed).min().unwrap_or_default();
-            return Err(Error::Memory { needed, limit });
-        };
+        let MemoryPlan { storage, room } = self.plan_memory(preparation, pool.threads())?;
         let built: Vec<Built> = pool.install(|| {
             let sets = self.sets.iter().enumerate();
             sets.map(|(index, set)| {
-                self.plan(index, set, storage, precision, check, threads)?
-                    .build(ledger)
+                let plan = |threads| self.plan(index, set, storage, preparation, threads);
+                let (by_one, by_all) = (plan(1)?, plan(pool.threads())?);
+                let fits = by_all.kept().saturating_add(by_all.passing()) <= ledger.left();
+                if fits { by_all } else { by_one }.build(ledger)
             })
             .collect::<Result<_>>()
         })?;
@@ -274,6 +202,8 @@ impl Problem {
             gathered: vec![false; self.sets.len()],
             concave,
             storage,
+            room,
+            taken: ledger.taken(),
             ledger: ledger.clone(),
             precision,
             pool,
@@ -303,29 +233,7 @@ impl Problem {
             .iter()
             .map(|&kernel| other.kernels[kernel])
             .collect();
-        let limit = other.ledger.limit();
-        let views: Vec<View> = (0..self.sets.len())
-            .map(|set| {
-                let mut own = self.tasks.iter().filter(|task| task.samples == set);
-                let first = own.next().map_or(View::All, |task| task.rows.clone());
-                if own.all(|task| task.rows == first) {
-                    first
-                } else {
-                    View::All
-                }
-            })
-            .collect();
-        let threads = pool.threads();
-        let needed = |views: &[View]| self.memory_needed_from(other, &kernels, views, threads);
-        let views = if needed(&views) <= limit {
-            views
-        } else {
-            vec![View::All; self.sets.len()]
-        };
-        if needed(&views) > limit {
-            let needed = needed(&views);
-            return Err(Error::Memory { needed, limit });
-        }
+        let (views, room) = self.parts_of(other, &kernels, pool.threads())?;
         let all = other
             .whole
             .iter()
@@ -348,11 +256,53 @@ impl Problem {
             gathered: views.iter().map(|view| !view.is_all()).collect(),
             concave: other.concave,
             storage: other.storage,
+            room,
+            taken: other.taken,
             ledger: other.ledger.clone(),
             precision: other.precision,
             pool: pool.clone(),
             seconds: 0.0,
         })
+    }
+
+    /// The rows whose part of another problem's matrices is copied, and what fits beside.
+    fn parts_of(
+        &self,
+        other: &Prepared,
+        kernels: &[usize],
+        threads: usize,
+    ) -> Result<(Vec<View>, Room)> {
+        let views: Vec<View> = (0..self.sets.len())
+            .map(|set| {
+                let mut own = self.tasks.iter().filter(|task| task.samples == set);
+                let first = own.next().map_or(View::All, |task| task.rows.clone());
+                if own.all(|task| task.rows == first) {
+                    first
+                } else {
+                    View::All
+                }
+            })
+            .collect();
+        let limits = PartLimits {
+            limit: other.ledger.limit(),
+            taken: other.taken,
+            threads,
+        };
+        self.plan_part(&other.whole, kernels, views, limits)
+    }
+
+    /// How many fits of this problem on the Gram matrices of another one, each with one thread, there is memory for at a time.
+    pub(crate) fn fits_at_a_time(&self, other: &Prepared, kernels: &[usize]) -> Result<usize> {
+        let kernels: Vec<usize> = kernels
+            .iter()
+            .map(|&kernel| other.kernels[kernel])
+            .collect();
+        let (views, room) = self.parts_of(other, &kernels, 1)?;
+        let each = self.bytes_of_part(&other.whole, &kernels, &views, room);
+        let left = other.ledger.limit().saturating_sub(other.taken);
+        Ok(usize::try_from(left / each.max(1))
+            .unwrap_or(usize::MAX)
+            .max(1))
     }
 
     /// Whether the Gram matrices of another problem, of its kernels those at these positions, are this problem's.
@@ -407,47 +357,5 @@ impl Problem {
             }
         }
         Ok(())
-    }
-
-    /// As [`Problem::memory_needed`], on the Gram matrices of another problem, of its kernels those at these positions; with parts of them
-    /// copied on these rows of the sample sets.
-    fn memory_needed_from(
-        &self,
-        other: &Prepared,
-        kernels: &[usize],
-        views: &[View],
-        threads: usize,
-    ) -> u64 {
-        let sets = other.whole.iter().zip(views);
-        let counts = || {
-            let sets = other.whole.iter().zip(views);
-            sets.map(|(grams, view)| view.count(grams.samples()))
-        };
-        let copied = total(sets.zip(counts()).flat_map(|((grams, view), count)| {
-            let coarser = engine::coarser(count, kernels.len());
-            let copies = (!view.is_all()).then_some(count).into_iter().chain(coarser);
-            copies.map(|count| grams.bytes_of_part(kernels, count))
-        }));
-        let kept = total(other.whole.iter().map(|grams| grams.bytes()));
-        let combined = counts().map(gram::square).max().unwrap_or(0);
-        let combined = combined.saturating_mul(threads as u64);
-        let beside = self.memory_beside(other.storage);
-        total([kept, copied, combined, beside])
-    }
-
-    /// Bytes of what is kept per kernel and sample, no longer little beside the matrices where these are made on demand.
-    fn memory_beside(&self, storage: Storage) -> u64 {
-        match storage {
-            Storage::Kept => 0,
-            Storage::OnDemand => {
-                let rows = self.tasks.iter().map(|task| {
-                    let count = task.count(self.sets[task.samples].count());
-                    (count as u64).saturating_mul(BESIDE)
-                });
-                let samples = self.sets.iter().map(|set| set.count() as u64);
-                let numbers = total(rows.chain(samples));
-                numbers.saturating_mul(8 * self.spec.kernels.len() as u64)
-            }
-        }
     }
 }

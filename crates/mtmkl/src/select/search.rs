@@ -192,6 +192,27 @@ impl<'a> Search<'a> {
         Problem::new(spec, self.samples.to_vec(), self.tasks_on(fold))
     }
 
+    /// How many chains there is memory for at a time, each followed by one thread.
+    ///
+    /// # Errors
+    /// When there is not enough for one.
+    pub fn at_a_time(&self, base: &Prepared) -> Result<usize> {
+        let mut least = usize::MAX;
+        let mut seen = Vec::new();
+        for cell in self.grid.cells() {
+            if seen.contains(&cell.kernels) {
+                continue;
+            }
+            seen.push(cell.kernels);
+            for fold in self.folds {
+                let problem = self.problem(cell, fold)?;
+                let kernels = &self.kernel_sets[cell.kernels];
+                least = least.min(problem.fits_at_a_time(base, kernels)?);
+            }
+        }
+        Ok(least)
+    }
+
     /// Fits the cells of a chain, one after the other, each by the threads of `pool`, and tells of each. `base` has the Gram
     /// matrices of the problem, `last` is the fit of the cell before these, where there is one. A fit that is stopped is not told
     /// of.

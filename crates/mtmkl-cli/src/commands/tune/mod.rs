@@ -316,7 +316,9 @@ impl Tune {
                 done.contains_key(&(cell, fold))
             };
             let chains = self.grid.chains(self.folds.len());
-            let pools = Pool::for_jobs(chains.len(), args.fit.threads).map_err(located)?;
+            let workers = search.at_a_time(&prepared).map_err(located)?;
+            let workers = workers.min(chains.len());
+            let pools = Pool::for_jobs(workers, args.fit.threads).map_err(located)?;
             in_parallel(chains.len(), &pools, |number, pool| -> Result<()> {
                 if stop.is_requested() {
                     return Ok(());

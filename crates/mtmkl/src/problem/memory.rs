@@ -1,0 +1,222 @@
+//! How much memory a problem takes, before anything is allocated: matrices, coarse copies, combined rows, factors, what passes on the way.
+
+use super::{Precision, Preparation, Problem};
+use crate::data::Samples;
+use crate::engine::{Needs, Room, coarser};
+use crate::error::{Error, Result};
+use crate::gram::{self, Grams, Plan, Storage};
+use crate::view::View;
+
+/// A way to solve a problem within a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemoryPlan {
+    pub(super) storage: Storage,
+    pub(super) room: Room,
+}
+
+/// Bytes of Gram matrices.
+#[derive(Debug, Clone, Copy, Default)]
+struct Matrices {
+    /// That stay.
+    kept: u64,
+    /// On the way there, beside those.
+    passing: u64,
+    /// Copies of parts for a start from fewer samples.
+    coarse: u64,
+}
+
+impl Matrices {
+    /// Of these and all that solving takes, the most at a time.
+    fn with(self, solving: u64, coarse: bool) -> u64 {
+        let copies = if coarse { self.coarse } else { 0 };
+        let solving = total([self.kept, copies, solving]);
+        solving.max(self.kept.saturating_add(self.passing))
+    }
+}
+
+/// The sum; what cannot be counted is more than any limit.
+fn total(bytes: impl IntoIterator<Item = u64>) -> u64 {
+    bytes.into_iter().fold(0, u64::saturating_add)
+}
+
+/// Kernel values are made on demand rather than that a task may have fewer free variables than this part of its samples: few have more, and
+/// then small steps take their place.
+const ENOUGH_FREE: usize = 2;
+
+impl Problem {
+    /// The least bytes for which kernels are kept, or made on demand, with so many threads at work.
+    ///
+    /// # Errors
+    /// When a kernel cannot be used on these samples.
+    pub fn memory_needed(&self, storage: Storage, preparation: &Preparation) -> Result<u64> {
+        let matrices = self.matrices(storage, preparation)?;
+        Ok(matrices.with(self.needs(1).bytes(Room::least()), false))
+    }
+
+    /// What is computed for a sample set.
+    pub(super) fn plan<'a>(
+        &'a self,
+        index: usize,
+        set: &'a Samples,
+        storage: Storage,
+        preparation: &Preparation,
+        threads: usize,
+    ) -> Result<Plan<'a>> {
+        let options = gram::Options {
+            normalise: self.spec.normalize,
+            definiteness: preparation.definiteness,
+            storage,
+            single: preparation.precision == Precision::Single,
+            threads,
+        };
+        Plan::new(set, index, &self.spec.kernels, options)
+    }
+
+    fn matrices(&self, storage: Storage, preparation: &Preparation) -> Result<Matrices> {
+        let mut matrices = Matrices::default();
+        for (index, set) in self.sets.iter().enumerate() {
+            // By one thread: more may check more matrices at a time, if there is room.
+            let plan = self.plan(index, set, storage, preparation, 1)?;
+            matrices.kept = matrices.kept.saturating_add(plan.kept());
+            matrices.passing = matrices.passing.max(plan.passing());
+            let copies = coarser(set.count(), self.spec.kernels.len());
+            let copies = total(copies.map(|fewer| plan.part(fewer)));
+            matrices.coarse = matrices.coarse.saturating_add(copies);
+        }
+        Ok(matrices)
+    }
+
+    /// What the tasks take beside Gram matrices.
+    fn needs(&self, threads: usize) -> Needs {
+        let machine = self.choice.machine.as_ref();
+        let duals = self.tasks.iter().map(|task| {
+            let count = task.count(self.sets[task.samples].count());
+            machine.dual(task, count)
+        });
+        let is_shared = self.tasks.len() > self.sets.len();
+        Needs::new(duals.collect(), self.spec.kernels.len(), threads, is_shared)
+    }
+
+    /// How to solve with what the ledger has left: kernels kept if a task may then have enough free variables, made on demand otherwise.
+    ///
+    /// # Errors
+    /// When nothing fits.
+    pub(super) fn plan_memory(
+        &self,
+        preparation: &Preparation,
+        threads: usize,
+    ) -> Result<MemoryPlan> {
+        let limit = preparation.ledger.left();
+        let needs = self.needs(threads);
+        let may_be = match preparation.storage {
+            Some(storage) => vec![storage],
+            None => vec![Storage::Kept, Storage::OnDemand],
+        };
+        let mut found: Option<MemoryPlan> = None;
+        for coarse in [true, false] {
+            for &storage in &may_be {
+                let matrices = self.matrices(storage, preparation)?;
+                let least = matrices.with(0, coarse);
+                if matrices.with(0, false) > limit || least > limit {
+                    continue;
+                }
+                let copies = if coarse { matrices.coarse } else { 0 };
+                let left = limit - total([matrices.kept, copies]).min(limit);
+                let Some(room) = needs.room(left, coarse) else {
+                    continue;
+                };
+                let is_enough = room.tasks.most_free >= needs.largest() / ENOUGH_FREE;
+                let is_better = found.is_none_or(|known: MemoryPlan| {
+                    room.tasks.most_free > known.room.tasks.most_free
+                });
+                if is_better {
+                    found = Some(MemoryPlan { storage, room });
+                }
+                if is_enough {
+                    return Ok(MemoryPlan { storage, room });
+                }
+            }
+        }
+        found.map_or_else(|| Err(self.too_little(&may_be, preparation)), Ok)
+    }
+
+    fn too_little(&self, may_be: &[Storage], preparation: &Preparation) -> Error {
+        let needed = may_be
+            .iter()
+            .filter_map(|&storage| self.memory_needed(storage, preparation).ok());
+        // What the caller has taken is taken.
+        let taken = preparation.ledger.taken();
+        Error::Memory {
+            needed: needed.min().unwrap_or(u64::MAX).saturating_add(taken),
+            limit: preparation.ledger.limit(),
+        }
+    }
+
+    /// The same on parts of matrices that are there, with so many bytes left: copied on these rows of the sample sets where that fits, and
+    /// which of them are.
+    ///
+    /// # Errors
+    /// When nothing fits; `taken` is what is there.
+    pub(super) fn plan_part(
+        &self,
+        whole: &[Grams],
+        kernels: &[usize],
+        views: Vec<View>,
+        limits: PartLimits,
+    ) -> Result<(Vec<View>, Room)> {
+        let PartLimits {
+            limit,
+            taken,
+            threads,
+        } = limits;
+        let left = limit.saturating_sub(taken);
+        let needs = self.needs(threads);
+        let all = vec![View::All; views.len()];
+        let of = |views: &[View], coarse: bool| {
+            let bytes = part_bytes(whole, kernels, views, coarse);
+            needs.room(left.checked_sub(bytes)?, coarse)
+        };
+        for coarse in [true, false] {
+            if let Some(room) = of(&views, coarse) {
+                return Ok((views, room));
+            }
+            if let Some(room) = of(&all, coarse) {
+                return Ok((all, room));
+            }
+        }
+        let needed = total([taken, needs.bytes(Room::least())]);
+        Err(Error::Memory { needed, limit })
+    }
+
+    /// Bytes that a fit on parts takes at most, with this room.
+    pub(super) fn bytes_of_part(
+        &self,
+        whole: &[Grams],
+        kernels: &[usize],
+        views: &[View],
+        room: Room,
+    ) -> u64 {
+        let matrices = part_bytes(whole, kernels, views, room.coarse);
+        matrices.saturating_add(self.needs(1).bytes(room))
+    }
+}
+
+/// What a fit on parts of matrices may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartLimits {
+    pub(super) limit: u64,
+    /// By what is there already.
+    pub(super) taken: u64,
+    pub(super) threads: usize,
+}
+
+/// Bytes of copies: of these rows, and of fewer of them for a start.
+fn part_bytes(whole: &[Grams], kernels: &[usize], views: &[View], coarse: bool) -> u64 {
+    let sets = whole.iter().zip(views);
+    total(sets.flat_map(|(grams, view)| {
+        let count = view.count(grams.samples());
+        let fewer = coarser(count, kernels.len()).take(if coarse { usize::MAX } else { 0 });
+        let copies = (!view.is_all()).then_some(count).into_iter().chain(fewer);
+        copies.map(|count| grams.bytes_of_part(kernels, count))
+    }))
+}
