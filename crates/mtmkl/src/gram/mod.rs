@@ -1,6 +1,6 @@
 //! Gram matrices: label-free, owned by sample sets and shared by their tasks, as one operator each.
 //!
-//! A [`Plan`] says what is computed and what that takes, `build` computes it, and what comes out is an [`Operator`]: matrices that are kept,
+//! A plan says what is computed and what that takes, `build` computes it, and what comes out is an [`Operator`]: matrices that are kept,
 //! or made on demand from a base, or both. A task sees it through a view; K(θ) is combined row by row, when it is asked for.
 
 mod build;

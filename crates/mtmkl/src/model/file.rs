@@ -13,7 +13,7 @@ use super::write::write_whole;
 use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
-use crate::kernel::parse_kernel;
+use crate::kernel::{KernelView, parse_kernel};
 use crate::machine::MachineSpec;
 use crate::run::{Pass, Status};
 use crate::sharing::SharingSpec;
@@ -312,35 +312,7 @@ impl Model {
             .enumerate()
             .map(|(number, set)| file.support_set(number, set))
             .collect::<Result<Vec<_>>>()?;
-        // Checked one by one: a few bytes can ask for many columns, and only those there are cost memory.
-        let views = header
-            .kernels
-            .iter()
-            .map(|kernel| {
-                let mut view =
-                    parse_kernel(&kernel.spec).map_err(|error| format_error(error.to_string()))?;
-                view.name.clone_from(&kernel.name);
-                for set in &sets {
-                    view.columns
-                        .resolve(&set.columns)
-                        .map_err(|error| format_error(error.to_string()))?;
-                    if view.kernel.given().is_none() && set.columns.is_empty() {
-                        return Err(format_error("a kernel needs columns and there are none"));
-                    }
-                }
-                Ok(view)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        for name in views.iter().filter_map(|view| view.kernel.given()) {
-            if sets
-                .iter()
-                .any(|set| !set.given_diagonals.contains_key(name))
-            {
-                return Err(format_error(format!(
-                    "the diagonal of the precomputed kernel `{name}` is missing"
-                )));
-            }
-        }
+        let views = kernel_views(&header.kernels, &sets)?;
         let offsets = file.floats("offsets", Some(tasks))?;
         let task_models = header
             .tasks
@@ -403,6 +375,39 @@ impl Model {
         })?;
         Self::from_bytes(&bytes)
     }
+}
+
+/// The kernels, for these sample sets.
+fn kernel_views(kernels: &[KernelHeader], sets: &[SupportSet]) -> Result<Vec<KernelView>> {
+    // Checked one by one: a few bytes can ask for many columns, and only those there are cost memory.
+    let views = kernels
+        .iter()
+        .map(|kernel| {
+            let mut view =
+                parse_kernel(&kernel.spec).map_err(|error| format_error(error.to_string()))?;
+            view.name.clone_from(&kernel.name);
+            for set in sets {
+                view.columns
+                    .resolve(&set.columns)
+                    .map_err(|error| format_error(error.to_string()))?;
+                if view.kernel.given().is_none() && set.columns.is_empty() {
+                    return Err(format_error("a kernel needs columns and there are none"));
+                }
+            }
+            Ok(view)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    for name in views.iter().filter_map(|view| view.kernel.given()) {
+        if sets
+            .iter()
+            .any(|set| !set.given_diagonals.contains_key(name))
+        {
+            return Err(format_error(format!(
+                "the diagonal of the precomputed kernel `{name}` is missing"
+            )));
+        }
+    }
+    Ok(views)
 }
 
 /// Only the version, so that a newer header with unknown fields is told from a broken one.

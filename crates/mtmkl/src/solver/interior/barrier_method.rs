@@ -2,8 +2,8 @@
 //!
 //! Slower than predictor and corrector, and safe: the merit function is convex and falls with every step. For models without cuts.
 
-use super::model::{Iterate, Workspace};
-use super::predictor_corrector::{Pieces, SHORTEST};
+use super::model::{Iterate, Pieces, Workspace};
+use super::predictor_corrector::SHORTEST;
 use super::term::TermState;
 use crate::grid::{Grid, dot};
 

@@ -10,7 +10,7 @@
 
 use super::barrier::is_variable;
 use super::epigraph::Epigraph;
-use super::kkt::{Hessian, KktSystem, Layout};
+use super::kkt::{Border, Hessian, KktSystem, Layout, RowMatrix};
 use super::term::TermState;
 use crate::engine::Curvature;
 use crate::grid::{Grid, dot};
@@ -68,6 +68,20 @@ impl Iterate<'_> {
             .map(TermState::complementarity)
             .chain(self.epigraphs.iter().map(Epigraph::complementarity))
             .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+}
+
+/// Each term's part of the Newton matrix.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    pub(super) rows: Vec<Vec<RowMatrix>>,
+    pub(super) couplings: Vec<Option<Border>>,
+}
+
+impl Pieces {
+    pub(super) fn of(terms: &[TermState]) -> Self {
+        let (rows, couplings) = terms.iter().map(TermState::matrix).unzip();
+        Self { rows, couplings }
     }
 }
 
@@ -317,7 +331,7 @@ impl<'a> Workspace<'a> {
     /// The Newton matrix at the current point, to be factored, of these pieces.
     pub(super) fn system<'b>(
         &'b self,
-        pieces: &'b super::predictor_corrector::Pieces,
+        pieces: &'b Pieces,
         hessians: &'b [Hessian<'b>],
     ) -> Option<KktSystem<'b>> {
         let kernels = self.model.theta.kernels();

@@ -4,9 +4,9 @@
 //! and takes off them what the predictor's own products would add. Both have the same matrix.
 
 use super::epigraph::{Epigraph, EpigraphStep};
-use super::kkt::{Border, Hessian, KktSystem, RowMatrix};
-use super::model::{Iterate, Workspace};
-use super::term::{Direction, TermState};
+use super::kkt::{Hessian, KktSystem};
+use super::model::{Iterate, Pieces, Workspace};
+use super::term::Direction;
 use crate::grid::Grid;
 use crate::sharing::Parts;
 
@@ -18,20 +18,6 @@ pub(super) const SHORTEST: f64 = 1e-10;
 const LEAST_CENTRING: f64 = 1e-4;
 /// By which a step is shortened that leaves a norm's slack behind.
 const SHORTENED: f64 = 0.6;
-
-/// Each term's part of the Newton matrix.
-#[derive(Debug)]
-pub(super) struct Pieces {
-    pub(super) rows: Vec<Vec<RowMatrix>>,
-    pub(super) couplings: Vec<Option<Border>>,
-}
-
-impl Pieces {
-    pub(super) fn of(terms: &[TermState]) -> Self {
-        let (rows, couplings) = terms.iter().map(TermState::matrix).unzip();
-        Self { rows, couplings }
-    }
-}
 
 /// A step of everything.
 #[derive(Debug)]

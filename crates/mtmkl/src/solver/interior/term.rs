@@ -67,7 +67,7 @@ impl TermState {
         } else {
             0
         };
-        let values = &constraint.level().values;
+        let values = &constraint.linearised().values;
         let bound = constraint.bound();
         Self {
             slack: values.iter().map(|value| bound - value).collect(),
@@ -108,7 +108,7 @@ impl TermState {
 
     /// N(x) + v − c of one inequality.
     fn residual(&self, inequality: usize) -> f64 {
-        let value = self.constraint.level().values[inequality];
+        let value = self.constraint.linearised().values[inequality];
         value + self.slack[inequality] - self.constraint.bound()
     }
 
@@ -189,7 +189,7 @@ impl TermState {
             };
             let out = right.row_mut(row);
             if pull != 0.0 {
-                axpy(-pull, self.constraint.level().gradient.row(row), out);
+                axpy(-pull, self.constraint.linearised().gradient.row(row), out);
             }
             let x = self.x.row(row);
             match predicted {
@@ -264,7 +264,7 @@ impl TermState {
     ) -> (Vec<f64>, Vec<f64>) {
         let mut along = vec![0.0; self.slack.len()];
         if !along.is_empty() {
-            let gradient = &self.constraint.level().gradient;
+            let gradient = &self.constraint.linearised().gradient;
             for row in 0..self.x.rows() {
                 let inequality = self.constraint.inequality_of(row);
                 along[inequality] += dot(gradient.row(row), dx.row(row));
@@ -327,7 +327,7 @@ impl TermState {
         if self.x.values().iter().all(|&value| value > 0.0) {
             self.constraint.move_to(&self.x);
             let bound = self.constraint.bound();
-            let values = &self.constraint.level().values;
+            let values = &self.constraint.linearised().values;
             for (slack, value) in self.slack.iter_mut().zip(values) {
                 *slack = bound - value;
             }

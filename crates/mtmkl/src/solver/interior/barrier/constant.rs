@@ -1,19 +1,19 @@
 //! Nothing to choose: x is what the term starts with.
 
-use super::{Barrier, Level};
+use super::{Barrier, Linearisation};
 use crate::grid::Grid;
 use crate::solver::interior::kkt::{Border, RowMatrix};
 
 /// x is given.
 #[derive(Debug, Clone)]
 pub(super) struct Constant {
-    level: Level,
+    linearised: Linearisation,
 }
 
 impl Constant {
     pub(super) fn new() -> Self {
         Self {
-            level: Level::none(),
+            linearised: Linearisation::none(),
         }
     }
 }
@@ -23,8 +23,8 @@ impl Barrier for Constant {
         false
     }
 
-    fn level(&self) -> &Level {
-        &self.level
+    fn linearised(&self) -> &Linearisation {
+        &self.linearised
     }
 
     fn add_curvature(

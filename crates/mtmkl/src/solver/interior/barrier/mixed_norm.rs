@@ -4,7 +4,7 @@
 //!
 //! λ∇²N + (λ/v)∇N∇N' = for each row λ c_r (p−1) diag(g_r/x_r) + λ c_r (q−p)/n_r g_r g_r', and over all rows (λ/v − λ(q−1)/N) ∇N∇N'.
 
-use super::{Barrier, Level};
+use super::{Barrier, Linearisation};
 use crate::grid::Grid;
 use crate::solver::interior::kkt::{Border, RowMatrix};
 use crate::solver::interior::norm::{
@@ -17,7 +17,7 @@ pub(super) struct MixedNorm {
     p: f64,
     q: f64,
     radius: f64,
-    level: Level,
+    linearised: Linearisation,
     /// n_r of each row, and g_r.
     row_norms: Vec<f64>,
     row_gradients: Grid,
@@ -31,7 +31,7 @@ impl MixedNorm {
             p,
             q,
             radius,
-            level: Level::new(1, rows, kernels),
+            linearised: Linearisation::new(1, rows, kernels),
             row_norms: vec![0.0; rows],
             row_gradients: Grid::zeros(rows, kernels),
             between: vec![0.0; rows],
@@ -68,17 +68,17 @@ impl Barrier for MixedNorm {
         for (row, norm) in self.row_norms.iter_mut().enumerate() {
             *norm = norm_and_gradient(x.row(row), self.p, self.row_gradients.row_mut(row));
         }
-        self.level.values[0] = norm_and_gradient(&self.row_norms, self.q, &mut self.between);
+        self.linearised.values[0] = norm_and_gradient(&self.row_norms, self.q, &mut self.between);
         for (row, between) in self.between.iter().enumerate() {
-            let pairs = self.level.gradient.row_mut(row).iter_mut();
+            let pairs = self.linearised.gradient.row_mut(row).iter_mut();
             for (out, value) in pairs.zip(self.row_gradients.row(row)) {
                 *out = between * value;
             }
         }
     }
 
-    fn level(&self) -> &Level {
-        &self.level
+    fn linearised(&self) -> &Linearisation {
+        &self.linearised
     }
 
     fn add_curvature(
@@ -102,9 +102,9 @@ impl Barrier for MixedNorm {
                 });
             }
         }
-        let factor = lambda / slacks[0] - lambda * (q - 1.0) / self.level.values[0];
+        let factor = lambda / slacks[0] - lambda * (q - 1.0) / self.linearised.values[0];
         Some(Border {
-            vector: self.level.gradient.values().to_vec(),
+            vector: self.linearised.gradient.values().to_vec(),
             inverse: factor.recip(),
         })
     }

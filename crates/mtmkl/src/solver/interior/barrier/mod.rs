@@ -31,14 +31,14 @@ use crate::sharing::Constraint;
 
 /// N and ∇N of each inequality, at the point they were last computed for.
 #[derive(Debug, Clone)]
-pub(super) struct Level {
+pub(super) struct Linearisation {
     /// N(x) of each inequality.
     pub(super) values: Vec<f64>,
     /// ∇N, in the shape of x; of no rows where there is no inequality.
     pub(super) gradient: Grid,
 }
 
-impl Level {
+impl Linearisation {
     fn new(inequalities: usize, rows: usize, kernels: usize) -> Self {
         Self {
             values: vec![0.0; inequalities],
@@ -82,11 +82,11 @@ pub(super) trait Barrier: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Computes N and ∇N at some x > 0, for [`Barrier::level`] and [`Barrier::add_curvature`].
+    /// Computes N and ∇N at some x > 0, for [`Barrier::linearised`] and [`Barrier::add_curvature`].
     fn move_to(&mut self, _x: &Grid) {}
 
     /// N and ∇N where they were last computed.
-    fn level(&self) -> &Level;
+    fn linearised(&self) -> &Linearisation;
 
     /// Adds λ ∇²N + (λ/v) ∇N∇N' and the equalities to the Newton matrix of each row; returns the piece over all rows, where there is one.
     fn add_curvature(

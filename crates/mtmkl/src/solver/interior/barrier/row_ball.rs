@@ -2,7 +2,7 @@
 //!
 //! λ∇²N + (λ/v)∇N∇N' = λ I + (λ/v)(x − centre)(x − centre)'.
 
-use super::{Barrier, Level};
+use super::{Barrier, Linearisation};
 use crate::grid::{Grid, dot};
 use crate::solver::interior::kkt::{Border, RowMatrix};
 
@@ -11,7 +11,7 @@ use crate::solver::interior::kkt::{Border, RowMatrix};
 pub(super) struct RowBall {
     centre: Vec<f64>,
     radius: f64,
-    level: Level,
+    linearised: Linearisation,
 }
 
 /// A weight whose centre is 0 starts at this part of radius/√M: well inside the orthant, and all of them together still well inside the ball.
@@ -20,7 +20,7 @@ const OFF_ZERO: f64 = 0.3;
 impl RowBall {
     pub(super) fn new(centre: Vec<f64>, radius: f64, rows: usize) -> Self {
         Self {
-            level: Level::new(rows, rows, centre.len()),
+            linearised: Linearisation::new(rows, rows, centre.len()),
             centre,
             radius,
         }
@@ -51,16 +51,16 @@ impl Barrier for RowBall {
 
     fn move_to(&mut self, x: &Grid) {
         for row in 0..x.rows() {
-            let out = self.level.gradient.row_mut(row);
+            let out = self.linearised.gradient.row_mut(row);
             for (out, (a, b)) in out.iter_mut().zip(x.row(row).iter().zip(&self.centre)) {
                 *out = a - b;
             }
-            self.level.values[row] = 0.5 * dot(out, out);
+            self.linearised.values[row] = 0.5 * dot(out, out);
         }
     }
 
-    fn level(&self) -> &Level {
-        &self.level
+    fn linearised(&self) -> &Linearisation {
+        &self.linearised
     }
 
     fn add_curvature(
@@ -77,7 +77,7 @@ impl Barrier for RowBall {
             }
             let factor = lambda / slacks[row];
             matrix.borders.push(Border {
-                vector: self.level.gradient.row(row).to_vec(),
+                vector: self.linearised.gradient.row(row).to_vec(),
                 inverse: factor.recip(),
             });
         }

@@ -2,7 +2,7 @@
 //!
 //! λ∇²N + (λ/v)∇N∇N' = λ(p−1) diag(∇N/x) + (λ/v − λ(p−1)/N) ∇N∇N'.
 
-use super::{Barrier, Level};
+use super::{Barrier, Linearisation};
 use crate::grid::Grid;
 use crate::solver::interior::kkt::{Border, RowMatrix};
 use crate::solver::interior::norm::{
@@ -14,7 +14,7 @@ use crate::solver::interior::norm::{
 pub(super) struct RowNorm {
     p: f64,
     radius: f64,
-    level: Level,
+    linearised: Linearisation,
 }
 
 impl RowNorm {
@@ -22,7 +22,7 @@ impl RowNorm {
         Self {
             p,
             radius,
-            level: Level::new(rows, rows, kernels),
+            linearised: Linearisation::new(rows, rows, kernels),
         }
     }
 }
@@ -44,14 +44,14 @@ impl Barrier for RowNorm {
     }
 
     fn move_to(&mut self, x: &Grid) {
-        let Level { values, gradient } = &mut self.level;
+        let Linearisation { values, gradient } = &mut self.linearised;
         for (row, value) in values.iter_mut().enumerate() {
             *value = norm_and_gradient(x.row(row), self.p, gradient.row_mut(row));
         }
     }
 
-    fn level(&self) -> &Level {
-        &self.level
+    fn linearised(&self) -> &Linearisation {
+        &self.linearised
     }
 
     fn add_curvature(
@@ -62,7 +62,10 @@ impl Barrier for RowNorm {
         rows: &mut [RowMatrix],
     ) -> Option<Border> {
         for (row, matrix) in rows.iter_mut().enumerate() {
-            let (norm, gradient) = (self.level.values[row], self.level.gradient.row(row));
+            let (norm, gradient) = (
+                self.linearised.values[row],
+                self.linearised.gradient.row(row),
+            );
             let lambda = multipliers[row];
             let scale = lambda * (self.p - 1.0);
             add_norm_diagonal(&mut matrix.diagonal, x.row(row), gradient, scale);

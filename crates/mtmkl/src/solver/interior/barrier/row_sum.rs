@@ -2,7 +2,7 @@
 //!
 //! The sum is an equality that the start already fulfils: steps keep it, 1'dx = 0. The upper bounds have their multipliers beside those of x ≥ 0.
 
-use super::{Barrier, Level};
+use super::{Barrier, Linearisation};
 use crate::grid::Grid;
 use crate::solver::interior::kkt::{Border, RowMatrix};
 use crate::solver::interior::norm::drop_below;
@@ -12,7 +12,7 @@ use crate::solver::interior::norm::drop_below;
 pub(super) struct RowSum {
     total: f64,
     upper: Option<f64>,
-    level: Level,
+    linearised: Linearisation,
 }
 
 /// An upper bound this close above total/M leaves no interior that rounding would not close.
@@ -25,7 +25,7 @@ impl RowSum {
         Self {
             total,
             upper,
-            level: Level::none(),
+            linearised: Linearisation::none(),
         }
     }
 
@@ -41,8 +41,8 @@ impl Barrier for RowSum {
         self.upper
     }
 
-    fn level(&self) -> &Level {
-        &self.level
+    fn linearised(&self) -> &Linearisation {
+        &self.linearised
     }
 
     fn add_curvature(

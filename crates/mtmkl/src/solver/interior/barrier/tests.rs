@@ -50,10 +50,10 @@ fn gradients_are_the_slopes_of_the_values() {
         let mut barrier = barrier(&constraint, ROWS, KERNELS);
         let x = point(&mut random);
         barrier.move_to(&x);
-        let level = barrier.level().clone();
+        let at_x = barrier.linearised().clone();
         let values = barrier.values(&x);
-        assert_eq!(values.len(), level.values.len());
-        for (a, b) in values.iter().zip(&level.values) {
+        assert_eq!(values.len(), at_x.values.len());
+        for (a, b) in values.iter().zip(&at_x.values) {
             assert!((a - b).abs() < 1e-14);
         }
         if values.is_empty() {
@@ -66,7 +66,7 @@ fn gradients_are_the_slopes_of_the_values() {
             for (number, (after, before)) in there.iter().zip(&before).enumerate() {
                 let slope = (after - before) / 2e-6;
                 let expected = if number == own {
-                    level.gradient.values()[entry]
+                    at_x.gradient.values()[entry]
                 } else {
                     0.0
                 };
@@ -110,8 +110,8 @@ fn curvature_is_the_slope_of_the_gradient() {
         let mut barrier = barrier(&constraint, ROWS, KERNELS);
         let x = point(&mut random);
         barrier.move_to(&x);
-        let level = barrier.level().clone();
-        let count = level.values.len();
+        let at_x = barrier.linearised().clone();
+        let count = at_x.values.len();
         let lambda: Vec<f64> = (0..count).map(|_| 0.2 + random.uniform()).collect();
         let slack: Vec<f64> = (0..count).map(|_| 0.2 + random.uniform()).collect();
         let none = RowMatrix {
@@ -127,7 +127,7 @@ fn curvature_is_the_slope_of_the_gradient() {
             let mut pull = |by: f64| -> Vec<f64> {
                 let there = moved(&x, j, by);
                 barrier.move_to(&there);
-                let gradient = &barrier.level().gradient;
+                let gradient = &barrier.linearised().gradient;
                 let of = |i: usize| lambda[barrier.inequality_of(i / KERNELS)];
                 let entries = gradient.values().iter().enumerate();
                 entries.map(|(i, value)| of(i) * value).collect()
@@ -142,7 +142,7 @@ fn curvature_is_the_slope_of_the_gradient() {
                         barrier.inequality_of(j / KERNELS),
                     );
                     if one == other {
-                        let gradient = level.gradient.values();
+                        let gradient = at_x.gradient.values();
                         expected += lambda[one] / slack[one] * gradient[i] * gradient[j];
                     }
                 }

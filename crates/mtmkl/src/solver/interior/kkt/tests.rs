@@ -135,6 +135,25 @@ impl Pieces {
         answer.x
     }
 
+    /// W of a task, by plain sums.
+    fn dense_hessian(&self, task: usize) -> Vec<f64> {
+        let m = self.kernels;
+        let mut w = vec![0.0; m * m];
+        for rows in [&self.factors[task], &self.cuts[task]] {
+            for row in rows.chunks_exact(m) {
+                for i in 0..m {
+                    for j in 0..m {
+                        w[i * m + j] += row[i] * row[j];
+                    }
+                }
+            }
+        }
+        for (i, b) in self.damping[task].iter().flatten().enumerate() {
+            w[i * m + i] += b;
+        }
+        w
+    }
+
     /// All x, then one multiplier for each border.
     fn dense(&self) -> Vec<Grid> {
         let (m, tasks) = (self.kernels, self.factors.len());
@@ -166,19 +185,7 @@ impl Pieces {
             }
         }
         for task in 0..tasks {
-            let mut w = vec![0.0; m * m];
-            for rows in [&self.factors[task], &self.cuts[task]] {
-                for row in rows.chunks_exact(m) {
-                    for i in 0..m {
-                        for j in 0..m {
-                            w[i * m + j] += row[i] * row[j];
-                        }
-                    }
-                }
-            }
-            for (i, b) in self.damping[task].iter().flatten().enumerate() {
-                w[i * m + i] += b;
-            }
+            let w = self.dense_hessian(task);
             let reaching: Vec<usize> = (0..self.matrices.len())
                 .flat_map(|term| (0..self.matrices[term].len()).map(move |row| (term, row)))
                 .filter(|&(term, row)| {

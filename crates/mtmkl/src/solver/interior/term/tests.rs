@@ -93,7 +93,7 @@ fn pull(state: &TermState, dx: &Grid, by: f64) -> Grid {
     let mut moved = state.clone();
     axpy(by, dx.values(), moved.x.values_mut());
     moved.constraint.move_to(&moved.x);
-    let mut pull = moved.constraint.level().gradient.clone();
+    let mut pull = moved.constraint.linearised().gradient.clone();
     for row in 0..pull.rows() {
         let lambda = state.lambda[state.constraint.inequality_of(row)];
         pull.row_mut(row)
@@ -124,7 +124,7 @@ fn dual_residual(state: &TermState, descent: &Grid, d: &Direction) -> Grid {
         return left;
     }
     let (after, before) = (pull(state, &d.x, 1e-6), pull(state, &d.x, -1e-6));
-    let gradient = &state.constraint.level().gradient;
+    let gradient = &state.constraint.linearised().gradient;
     for row in 0..ROWS {
         let number = state.constraint.inequality_of(row);
         let lambda = state.lambda[number] + d.lambda[number];
@@ -186,7 +186,7 @@ fn a_step_fulfils_the_linearised_optimality_conditions() {
             // N(x) + v = c, to first order.
             let mut along = vec![0.0; state.slack.len()];
             for row in 0..if along.is_empty() { 0 } else { ROWS } {
-                let gradient = state.constraint.level().gradient.row(row);
+                let gradient = state.constraint.linearised().gradient.row(row);
                 along[state.constraint.inequality_of(row)] += dot(gradient, d.x.row(row));
             }
             for (number, along) in along.iter().enumerate() {
