@@ -70,15 +70,26 @@ impl Smooth<'_> {
         }
     }
 
+    /// How far β_i is kept from the ends of its interval.
+    fn margin(&self, i: usize) -> f64 {
+        let (low, high) = self.function.interval(i);
+        let ends = [low, high].into_iter().filter(|end| end.is_finite());
+        let size = ends.fold(f64::MIN_POSITIVE, |size, end| size.max(end.abs()));
+        MARGIN * size
+    }
+
     /// The closed interval that β_i is kept in.
     fn ends(&self, i: usize) -> (f64, f64) {
         let (low, high) = self.function.interval(i);
-        let size = [low, high].into_iter().filter(|end| end.is_finite());
-        let margin = MARGIN
-            * size
-                .fold(0.0_f64, |a, end| a.max(end.abs()))
-                .max(f64::MIN_POSITIVE);
-        (low + margin, high - margin)
+        let margin = self.margin(i);
+        let (low, high) = (low + margin, high - margin);
+        if low <= high {
+            (low, high)
+        } else {
+            // Too narrow for any room: one point.
+            let middle = 0.5 * (low + high);
+            (middle, middle)
+        }
     }
 
     /// What is not within its interval (a sample without a β so far, or one of another problem) gets the β that goes with its slope, and Σβ = s.
@@ -311,8 +322,7 @@ impl Smooth<'_> {
                 high - iterate.beta[i]
             };
             // Next to its end it may go there, or its step would be the shortest for ever.
-            let size = low.abs().max(high.abs());
-            let is_next = room <= 100.0 * MARGIN * size;
+            let is_next = room <= 100.0 * self.margin(i);
             let reach = if is_next { room } else { TO_BOUNDARY * room };
             if change != 0.0 {
                 step = step.min(reach / change.abs());

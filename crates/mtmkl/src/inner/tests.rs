@@ -59,6 +59,32 @@ impl SmoothConjugate for Logistic {
     }
 }
 
+/// φ = β ln β − β on β > 0: an interval with one end.
+#[derive(Debug)]
+struct HalfLine;
+
+impl SmoothConjugate for HalfLine {
+    fn interval(&self, _sample: usize) -> (f64, f64) {
+        (0.0, f64::INFINITY)
+    }
+
+    fn value(&self, _sample: usize, beta: f64) -> f64 {
+        beta * beta.ln() - beta
+    }
+
+    fn slope(&self, _sample: usize, beta: f64) -> f64 {
+        beta.ln()
+    }
+
+    fn curvature(&self, _sample: usize, beta: f64) -> f64 {
+        1.0 / beta
+    }
+
+    fn conjugate(&self, _sample: usize, slope: f64) -> (f64, f64) {
+        (slope.exp(), slope.exp())
+    }
+}
+
 /// One dual of each kind, with and without c, on n samples.
 fn duals(n: usize, random: &mut Random) -> Vec<(&'static str, Dual)> {
     let labels: Vec<f64> = (0..n).map(|i| [1.0, -1.0][i % 2]).collect();
@@ -102,6 +128,11 @@ fn duals(n: usize, random: &mut Random) -> Vec<(&'static str, Dual)> {
         values.iter().map(|y| y + 0.1),
     );
     let tube = below.chain(above).collect();
+    let half_line = |sum| Conjugate::Smooth {
+        function: Arc::new(HalfLine),
+        sum,
+    };
+    let steep: Vec<f64> = values.iter().map(|value| 10.0 * value).collect();
     vec![
         ("svc", dual(1.0, one, labels.clone(), 0.0, svc)),
         ("svr", dual(1.0, Variables::new(n, 2), tube, 0.0, svr)),
@@ -119,6 +150,14 @@ fn duals(n: usize, random: &mut Random) -> Vec<(&'static str, Dual)> {
         (
             "large C",
             dual(1.0, one, vec![0.0; n], 0.0, smooth(1e4, Some(0.0))),
+        ),
+        (
+            "half line",
+            dual(1.0, one, steep.clone(), 0.0, half_line(None)),
+        ),
+        (
+            "half line, sum",
+            dual(1.0, one, steep, 0.0, half_line(Some(2.0))),
         ),
         (
             "smooth, q and c",
@@ -275,7 +314,7 @@ fn the_machine_of_a_smooth_dual_is_that_of_its_primal() {
         let Conjugate::Smooth { sum, .. } = dual.conjugate else {
             continue;
         };
-        if dual.diagonal != 0.0 {
+        if dual.diagonal != 0.0 || name.starts_with("half line") {
             continue;
         }
         let c = if name == "large C" { 1e4 } else { 2.0 };
@@ -309,7 +348,10 @@ fn a_smooth_dual_starts_from_anywhere() {
             continue;
         };
         let best = cold(&dual, &grams, &theta, 1e-10);
-        let ends: Vec<(f64, f64)> = (0..n).map(|i| function.interval(i)).collect();
+        let ends: Vec<(f64, f64)> = (0..n)
+            .map(|i| function.interval(i))
+            .map(|(low, high)| (low, if high.is_infinite() { 10.0 } else { high }))
+            .collect();
         for share in [-3.0, 0.0, 1e-17, 0.1, 0.7, 1.0, 5.0] {
             let beta: Vec<f64> = (ends.iter().enumerate())
                 .map(|(i, (low, high))| {
