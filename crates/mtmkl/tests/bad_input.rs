@@ -10,8 +10,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Ledger, Model, Pool, Precision,
-    Preparation, Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task, View,
+    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Ledger, Model, Pool, Preparation,
+    Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task, View,
 };
 
 /// Six samples of two columns; `near` and `far` are tasks on them.

@@ -178,15 +178,19 @@ fn with_free(room: Room, most_free: usize) -> Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Targets, Task};
-    use crate::machine::MachineSpec;
+    use crate::machine::{Conjugate, Variables};
 
     fn needs(samples: &[usize], threads: usize) -> Needs {
-        let machine = MachineSpec::svc(1.0).build();
-        let duals = samples.iter().map(|&n| {
-            let labels = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 });
-            let task = Task::new("task", Targets::Labels(labels.collect()));
-            machine.dual(&task, n)
+        let duals = samples.iter().map(|&n| Dual {
+            scale: 1.0,
+            variables: Variables::one_each(n),
+            linear: vec![0.0; n],
+            diagonal: 0.0,
+            conjugate: Conjugate::Box {
+                lower: vec![0.0; n],
+                upper: vec![1.0; n],
+                sum: 1.0,
+            },
         });
         Needs::new(duals.collect(), 5, threads, samples.len() > 1)
     }

@@ -20,7 +20,6 @@ mod curvature;
 mod exact;
 mod images;
 mod indefiniteness;
-#[allow(dead_code, reason = "for the plan of an engine")]
 mod memory;
 mod point;
 mod ridge;
@@ -31,8 +30,7 @@ mod state;
 mod tests;
 
 pub use curvature::Curvature;
-#[allow(unused_imports, reason = "for the plan of an engine")]
-pub(crate) use memory::{Bytes, bytes};
+pub(crate) use memory::bytes;
 use point::Point;
 pub(crate) use state::State;
 

@@ -50,7 +50,19 @@ impl Problem {
     /// When a kernel cannot be used on these samples.
     pub fn memory_needed(&self, storage: Storage, preparation: &Preparation) -> Result<u64> {
         let matrices = self.matrices(storage, preparation)?;
+        let limit = preparation.ledger.limit();
+        let least = matrices.with(self.combined(), false);
+        // Of what cannot be, duals are not even made.
+        if least > limit {
+            return Ok(least);
+        }
         Ok(matrices.with(self.needs(1).bytes(Room::least()), false))
+    }
+
+    /// Bytes of K(θ) for the largest sample set.
+    fn combined(&self) -> u64 {
+        let squares = self.sets.iter().map(|set| gram::square(set.count()));
+        squares.max().unwrap_or(0)
     }
 
     /// What is computed for a sample set.
@@ -107,22 +119,27 @@ impl Problem {
         threads: usize,
     ) -> Result<MemoryPlan> {
         let limit = preparation.ledger.left();
-        let needs = self.needs(threads);
         let may_be = match preparation.storage {
             Some(storage) => vec![storage],
             None => vec![Storage::Kept, Storage::OnDemand],
         };
+        let mut matrices = Vec::with_capacity(may_be.len());
+        for &storage in &may_be {
+            let own = self.matrices(storage, preparation)?;
+            if own.with(self.combined(), false) <= limit {
+                matrices.push((storage, own));
+            }
+        }
+        if matrices.is_empty() {
+            return Err(self.too_little(&may_be, preparation));
+        }
+        let needs = self.needs(threads);
         let mut found: Option<MemoryPlan> = None;
         for coarse in [true, false] {
-            for &storage in &may_be {
-                let matrices = self.matrices(storage, preparation)?;
-                let least = matrices.with(0, coarse);
-                if matrices.with(0, false) > limit || least > limit {
-                    continue;
-                }
+            for &(storage, matrices) in &matrices {
                 let copies = if coarse { matrices.coarse } else { 0 };
-                let left = limit - total([matrices.kept, copies]).min(limit);
-                let Some(room) = needs.room(left, coarse) else {
+                let fits = limit.checked_sub(total([matrices.kept, copies]));
+                let Some(room) = fits.and_then(|left| needs.room(left, coarse)) else {
                     continue;
                 };
                 let is_enough = room.tasks.most_free >= needs.largest() / ENOUGH_FREE;
