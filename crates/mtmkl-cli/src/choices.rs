@@ -277,7 +277,7 @@ pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
             anyhow!("--{flag}: found {value}, expected {expected}")
         }
         mtmkl::Error::Memory { needed, limit } => anyhow!(
-            "the kernel matrices need {}, over the limit of {}; use fewer kernels or rows, or raise --memory-limit (GiB)",
+            "this needs at least {}, over the limit of {}; use fewer kernels or rows, or raise --memory-limit (GiB)",
             human_bytes(needed),
             human_bytes(limit)
         ),

@@ -4,9 +4,11 @@
 //! shared set.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::Place;
+use mtmkl::ledger::bytes_of;
 use mtmkl::{GivenGram, Samples, Targets, Task};
 
 use crate::args::Multiclass;
@@ -117,6 +119,19 @@ impl Dataset {
         })
     }
 
+    /// Bytes of kernel matrices in the sample sets that are not these themselves.
+    pub fn bytes_of_copies(&self, grams: &Grams) -> u64 {
+        let is_shared = |given: &GivenGram| {
+            let mut all = grams.values();
+            all.any(|gram| Arc::ptr_eq(&gram.values, &given.values))
+        };
+        let given = self.samples.iter().flat_map(Samples::grams);
+        let copies = given.filter(|given| !is_shared(given));
+        copies
+            .map(|given| bytes_of::<f64>(given.values.len()))
+            .sum()
+    }
+
     fn tasks_of(frame: &Frame, raw: &Raw, name: &str, rows: &[usize]) -> Result<Vec<Task>> {
         let text = || raw.target.as_ref().context("the target column is needed");
         let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
@@ -201,6 +216,12 @@ impl Dataset {
 /// The part of a kernel matrix that belongs to these rows.
 fn sub_gram(name: &str, gram: &Gram, raw: &Raw, rows: &[usize]) -> GivenGram {
     let at = |row: usize| raw.positions[row];
+    if rows.iter().map(|&row| at(row)).eq(0..gram.rows) {
+        return GivenGram {
+            name: name.to_string(),
+            values: Arc::clone(&gram.values),
+        };
+    }
     let values: Vec<f64> = rows
         .iter()
         .flat_map(|&i| rows.iter().map(move |&j| (i, j)))

@@ -1,5 +1,6 @@
 //! A model with its frame: from rows to predictions in the user's words.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -224,24 +225,14 @@ impl Predictor<'_> {
                 .training_rows
                 .get(set)
                 .context("the model does not say which rows it was fitted on")?;
-            let part = rows
-                .iter()
-                .flat_map(|&row| training.iter().map(move |&column| (row, column)))
-                .map(|(row, column)| {
-                    // A column too far would be found in the next row.
-                    let inside = column < gram.columns;
-                    inside
-                        .then(|| gram.values.get(row * gram.columns + column).copied())
-                        .flatten()
-                })
-                .collect::<Option<Vec<f64>>>()
-                .with_context(|| {
-                    format!(
-                        "kernel matrix `{name}` is {} × {}, too small: it needs a row for each new row and a column for each row of \
-                         the training table",
-                        gram.rows, gram.columns
-                    )
-                })?;
+            // All rows and columns in order are those that are there.
+            let is_whole = rows.iter().copied().eq(0..gram.rows)
+                && training.iter().copied().eq(0..gram.columns);
+            let part = if is_whole {
+                Cow::Borrowed(gram.values.as_slice())
+            } else {
+                Cow::Owned(part_of(name, gram, rows, training)?)
+            };
             let diagonal: Option<Vec<f64>> = diagonal
                 .as_ref()
                 .map(|all| rows.iter().map(|&row| all[row]).collect());
@@ -266,6 +257,26 @@ impl Predictor<'_> {
             grams: &grams,
         })
     }
+}
+
+/// These rows and columns of a kernel matrix.
+fn part_of(name: &str, gram: &Gram, rows: &[usize], columns: &[usize]) -> Result<Vec<f64>> {
+    // A column too far would be found in the next row.
+    let value = |row: usize, column: usize| {
+        let at = (column < gram.columns).then_some(row * gram.columns + column)?;
+        gram.values.get(at).copied()
+    };
+    let cells = rows
+        .iter()
+        .flat_map(|&row| columns.iter().map(move |&column| (row, column)));
+    let part: Option<Vec<f64>> = cells.map(|(row, column)| value(row, column)).collect();
+    part.with_context(|| {
+        format!(
+            "kernel matrix `{name}` is {} × {}, too small: it needs a row for each new row and a column for each row of the training \
+             table",
+            gram.rows, gram.columns
+        )
+    })
 }
 
 /// k(x, x) is asked for in the words of `--cross`.

@@ -85,7 +85,7 @@ pub(crate) fn raise(error: Error, origins: &Origins) -> PyErr {
             argument(name)
         )),
         Error::Memory { needed, limit } => PyMemoryError::new_err(format!(
-            "the kernel matrices need {}, over the limit of {}: use fewer kernels or rows, or raise memory_limit (GiB)",
+            "this needs at least {}, over the limit of {}: use fewer kernels or rows, or raise memory_limit (GiB)",
             human_bytes(needed),
             human_bytes(limit)
         )),

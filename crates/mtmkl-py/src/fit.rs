@@ -42,7 +42,7 @@ impl Set<'_> {
             .map(|(name, values)| {
                 Ok(GivenGram {
                     name: name.clone(),
-                    values: matrix(values)?.into(),
+                    values: matrix(values)?.to_vec().into(),
                 })
             })
             .collect::<PyResult<_>>()?;

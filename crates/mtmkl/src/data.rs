@@ -88,7 +88,7 @@ pub struct GivenGram {
     /// The name that a `precomputed:name=…` kernel refers to.
     pub name: String,
     /// n × n values, row by row, symmetric.
-    pub values: Arc<[f64]>,
+    pub values: Arc<Vec<f64>>,
 }
 
 /// A sample set: rows of numbers, or Gram matrices computed elsewhere, or both.
@@ -209,7 +209,7 @@ impl Samples {
         }
         if !is_symmetric {
             let mean = |at: usize| 0.5 * gram.values[at] + 0.5 * gram.values[at % n * n + at / n];
-            gram.values = (0..n * n).map(mean).collect();
+            gram.values = Arc::new((0..n * n).map(mean).collect());
         }
         self.grams.push(gram);
         Ok(self)

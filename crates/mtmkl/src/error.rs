@@ -39,11 +39,11 @@ pub enum Error {
     },
     /// The Gram matrices would not fit.
     #[error(
-        "the Gram matrices need {needed} bytes ({}), over the limit of {limit} bytes ({}): use fewer kernels or rows, or raise the memory limit",
+        "this needs at least {needed} bytes ({}), over the limit of {limit} bytes ({}): use fewer kernels or rows, or raise the memory limit",
         human_bytes(*needed), human_bytes(*limit)
     )]
     Memory {
-        /// Bytes that would be allocated.
+        /// Bytes that would be taken at least.
         needed: u64,
         /// Bytes the caller allows.
         limit: u64,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use mtmkl::engine::{Engine, Request};
 use mtmkl::error::{DataProblem, Place};
@@ -336,7 +337,7 @@ mod predictions {
     fn kernel_values_say_how_many_samples_there_are() {
         let gram = GivenGram {
             name: "G".to_string(),
-            values: (0..36).map(|at| f64::from(at % 7 == 0)).collect(),
+            values: Arc::new((0..36).map(|at| f64::from(at % 7 == 0)).collect()),
         };
         let set = Samples::from_grams(6, vec![gram]).unwrap();
         let mut spec = problem().spec().clone();
@@ -372,7 +373,7 @@ mod predictions {
     fn kernels_without_weight_need_no_values() {
         let gram = |name: &str, scale: f64| GivenGram {
             name: name.to_string(),
-            values: (0..36).map(|at| scale * f64::from(at % 7 == 0)).collect(),
+            values: Arc::new((0..36).map(|at| scale * f64::from(at % 7 == 0)).collect()),
         };
         let set = Samples::from_grams(6, vec![gram("G", 1.0), gram("H", 1.0)]).unwrap();
         let mut spec = problem().spec().clone();

@@ -1011,7 +1011,8 @@ fn an_unknown_task_without_a_common_part_gets_no_false_hope() {
 #[test]
 fn cross_grams_that_do_not_fit_the_model_are_refused() {
     // Not of unit diagonal, so that normalising needs k(x, x) of the new samples.
-    let doubled: Arc<[f64]> = definite_gram().iter().map(|value| 2.0 * value).collect();
+    let doubled: Vec<f64> = definite_gram().iter().map(|value| 2.0 * value).collect();
+    let doubled = Arc::new(doubled);
     let cross = [0.5_f64; 2 * COUNT];
     let own = [2.0, 2.0];
     let predict = |change: fn(&mut CrossGram<'_>), count: usize| {

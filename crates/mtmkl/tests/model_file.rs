@@ -5,6 +5,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use std::sync::Arc;
+
 use mtmkl::error::DataProblem;
 use mtmkl::kernel::{Base, Kernel, KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
@@ -132,7 +134,7 @@ fn small_model() -> Model {
         .unwrap()
         .with_gram(GivenGram {
             name: "G".to_string(),
-            values: gram.iter().map(|value| 2.0 * value).collect(),
+            values: Arc::new(gram.iter().map(|value| 2.0 * value).collect()),
         })
         .unwrap();
     let labels = |flip: f64| Targets::Labels(vec![1.0, -1.0, flip, 1.0, -flip]);

@@ -84,7 +84,7 @@ fn both() -> [Arc<dyn Operator>; 2] {
             let pairs = row(at / SAMPLES).iter().zip(row(at % SAMPLES));
             pairs.map(|(a, b)| a * b).sum()
         };
-        (0..SAMPLES * SAMPLES).map(entry).collect()
+        Arc::new((0..SAMPLES * SAMPLES).map(entry).collect())
     });
     let matrices = matrices.collect();
     [

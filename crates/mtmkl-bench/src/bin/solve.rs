@@ -67,7 +67,7 @@ fn problem(job: &Job, values: &[f64], labels: &[f64]) -> Result<Problem, Box<dyn
         let given: Vec<GivenGram> = matrices
             .map(|(number, matrix)| GivenGram {
                 name: number.to_string(),
-                values: matrix.into(),
+                values: matrix.to_vec().into(),
             })
             .collect();
         let kernels = (0..given.len())

@@ -216,12 +216,15 @@ fn align(gram: Gram, id: Option<&str>, table: &Table) -> Result<Gram> {
             })
         })
         .collect::<Result<Vec<usize>>>()?;
-    let values = order
+    let values: Vec<f64> = order
         .iter()
         .flat_map(|&i| order.iter().map(move |&j| (i, j)))
         .map(|(i, j)| gram.values[i * gram.columns + j])
         .collect();
-    Ok(Gram { values, ..gram })
+    Ok(Gram {
+        values: values.into(),
+        ..gram
+    })
 }
 
 /// Everything around one fit.
@@ -436,6 +439,7 @@ fn rescued(model: &Model) -> String {
 /// A fitted model and its scores.
 pub(super) struct Learned {
     pub(super) model: Model,
+    ledger: Ledger,
     scores: Scores,
 }
 
@@ -487,6 +491,7 @@ impl Fit {
         // As read, scaled, and in the sample sets.
         held.push(ledger.take(3 * bytes_of::<f64>(values.len())));
         let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
+        held.push(ledger.take(dataset.bytes_of_copies(&grams)));
         let fit = Self {
             table,
             frame,
@@ -541,7 +546,11 @@ impl Fit {
         let scores = self.scores(args, &judged, &model, &prepared, &stop)?;
         progress.finish();
         self.keep_notes(&mut model, &scores)?;
-        Ok(Learned { model, scores })
+        Ok(Learned {
+            model,
+            ledger: self.ledger.clone(),
+            scores,
+        })
     }
 
     /// The rows to score on: those of `--test`, those held out, or those learned from.
@@ -589,24 +598,12 @@ impl Fit {
             .iter()
             .map(|(name, gram)| {
                 let n = gram.columns;
-                let part = raw
-                    .positions
-                    .iter()
-                    .flat_map(|&row| &gram.values[row * n..(row + 1) * n])
-                    .copied()
-                    .collect();
                 let own = raw
                     .positions
                     .iter()
                     .map(|&row| gram.values[row * n + row])
                     .collect();
-                let gram = Gram {
-                    rows: raw.count,
-                    columns: n,
-                    values: part,
-                    row_names: None,
-                };
-                (name.clone(), (gram, Some(own)))
+                (name.clone(), (gram.with_rows(&raw.positions), Some(own)))
             })
             .collect();
         let split = if held {
@@ -806,6 +803,7 @@ impl Learned {
     /// What `--json` prints.
     pub(super) fn json(&self, args: &FitArgs) -> serde_json::Value {
         let mut object = output::json(&self.model);
+        object["memory"] = json!({ "limit": self.ledger.limit(), "taken": self.ledger.peak() });
         object["scores"] = self.scores.json();
         if args.baselines {
             object["baselines"] = self.scores.methods[1..]

@@ -12,7 +12,7 @@ use super::fit::{note_rows, notes, read_table};
 use crate::args::{NewRowsArgs, PredictArgs};
 use crate::choices;
 use crate::frame::{Frame, Goal, Raw};
-use crate::input::{self, Gram, GramOptions, Table};
+use crate::input::{self, GramOptions, Table};
 use crate::output;
 use crate::predictor::{CrossGrams, Predictions, Predictor};
 use crate::words::{count, listed};
@@ -130,19 +130,8 @@ impl Loaded {
                         table.source
                     );
                 }
-                let values = raw
-                    .positions
-                    .iter()
-                    .flat_map(|&row| &gram.values[row * gram.columns..(row + 1) * gram.columns])
-                    .copied()
-                    .collect();
                 let own = own.map(|own| raw.positions.iter().map(|&row| own[row]).collect());
-                let gram = Gram {
-                    rows: raw.count,
-                    values,
-                    ..gram
-                };
-                Ok((name, (gram, own)))
+                Ok((name, (gram.with_rows(&raw.positions), own)))
             })
             .collect()
     }
@@ -159,7 +148,7 @@ fn read_cross(list: &[String]) -> Result<CrossGrams> {
         let mut own = None;
         for (member, gram) in input::read_gram(Path::new(path), None, &GramOptions::default())? {
             if member.as_deref() == Some("own") {
-                own = Some(gram.values);
+                own = Some(gram.values.to_vec());
             } else if values.replace(gram).is_some() {
                 bail!(
                     "--cross {text}: the archive has several matrices; save the one that is meant (and `own`)"

@@ -149,7 +149,7 @@ pub fn gram_from_bytes(
     Ok(Gram {
         rows,
         columns,
-        values,
+        values: values.into(),
         row_names,
     })
 }

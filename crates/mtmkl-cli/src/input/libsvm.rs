@@ -349,7 +349,7 @@ pub fn gram_from_bytes(
     Ok(Gram {
         rows: rows.len(),
         columns,
-        values,
+        values: values.into(),
         row_names: Some(serials.iter().map(u64::to_string).collect()),
     })
 }

@@ -18,6 +18,7 @@ mod table;
 mod tests;
 
 use std::path::Path;
+use std::sync::Arc;
 
 pub use csv::Delimiter;
 pub use error::{InputError, Place};
@@ -79,10 +80,30 @@ pub struct Gram {
     pub rows: usize,
     /// The number of columns.
     pub columns: usize,
-    /// The entries, row after row, all finite.
-    pub values: Vec<f64>,
+    /// The entries, row after row, all finite; shared by whoever uses all of them.
+    pub values: Arc<Vec<f64>>,
     /// The names of the rows, where the file has them.
     pub row_names: Option<Vec<String>>,
+}
+
+impl Gram {
+    /// These rows of it; all of them in order are not copied.
+    #[must_use]
+    pub fn with_rows(&self, rows: &[usize]) -> Self {
+        let is_all = rows.iter().copied().eq(0..self.rows);
+        let values = if is_all {
+            Arc::clone(&self.values)
+        } else {
+            let row = |&row: &usize| &self.values[row * self.columns..(row + 1) * self.columns];
+            Arc::new(rows.iter().flat_map(row).copied().collect())
+        };
+        Self {
+            rows: rows.len(),
+            columns: self.columns,
+            values,
+            row_names: None,
+        }
+    }
 }
 
 /// Reads the table in `path`, or standard input where it is `-`, packed with gzip or not.

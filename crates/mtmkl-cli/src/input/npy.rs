@@ -119,10 +119,10 @@ pub(super) fn grams(
             value: array.values[position],
         });
     }
-    let gram = |values| Gram {
+    let gram = |values: Vec<f64>| Gram {
         rows,
         columns,
-        values,
+        values: values.into(),
         row_names: None,
     };
     Ok(match count {

@@ -207,6 +207,7 @@ fn rounded(value: &Value) -> Value {
             .map(|(key, value)| {
                 let value = match key.as_str() {
                     "seconds" => Value::from("[seconds]"),
+                    "taken" => Value::from("[bytes]"),
                     "gap" => Value::from("[gap]"),
                     "bound" => Value::from("[bound]"),
                     "objective" => Value::from("[objective]"),

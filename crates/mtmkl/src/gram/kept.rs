@@ -19,7 +19,7 @@ pub(super) enum Matrix {
     /// Computed here. (An `Arc` of a slice would have to be copied from this.)
     Built(Part<f64>),
     /// The caller's.
-    Given(Arc<[f64]>),
+    Given(Arc<Vec<f64>>),
     /// Rounded to single precision: half the memory, and half the time where memory is the limit.
     Single(Part<f32>),
 }
@@ -145,7 +145,7 @@ impl Kept {
     }
 
     /// These matrices, n × n each, shared with the caller.
-    pub(super) fn given(samples: usize, matrices: Vec<Arc<[f64]>>, ledger: &Ledger) -> Self {
+    pub(super) fn given(samples: usize, matrices: Vec<Arc<Vec<f64>>>, ledger: &Ledger) -> Self {
         let none = vec![0.0; matrices.len()];
         let given = matrices.into_iter().map(Matrix::Given).collect();
         Self::new(samples, given, none, ledger)

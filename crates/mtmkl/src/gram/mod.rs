@@ -39,7 +39,7 @@ use crate::view::View;
 pub(crate) type Grams = Arc<dyn Operator>;
 
 /// An operator on matrices that are kept, n × n each, symmetric, row by row: they are shared with the caller.
-pub fn kept(samples: usize, matrices: Vec<Arc<[f64]>>, ledger: &Ledger) -> Arc<dyn Operator> {
+pub fn kept(samples: usize, matrices: Vec<Arc<Vec<f64>>>, ledger: &Ledger) -> Arc<dyn Operator> {
     Arc::new(kept::Kept::given(samples, matrices, ledger))
 }
 

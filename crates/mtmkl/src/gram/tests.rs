@@ -71,7 +71,7 @@ impl Kernel for Affine {
 fn mixed(n: usize) -> (Samples, Vec<KernelView>) {
     let mut random = Random::new(n as u64);
     let values: Vec<f64> = (0..3 * n).map(|_| random.uniform()).collect();
-    let gram = (0..n * n)
+    let gram: Vec<f64> = (0..n * n)
         .map(|at| {
             let pairs = values[3 * (at / n)..].iter().zip(&values[3 * (at % n)..]);
             pairs.take(3).map(|(a, b)| a * b).sum()
@@ -80,7 +80,7 @@ fn mixed(n: usize) -> (Samples, Vec<KernelView>) {
     let samples = Samples::new(values, n, 3).unwrap();
     let gram = GivenGram {
         name: "own".into(),
-        values: gram,
+        values: gram.into(),
     };
     let specs = [
         "rbf:sigma=0.5|2",
@@ -289,9 +289,9 @@ fn the_plan_is_what_the_ledger_counts() {
     let (n, d) = (400, 420);
     let mut random = Random::new(3);
     let values = (0..n * d).map(|_| random.uniform()).collect();
-    let gram = |scale: f64| -> Arc<[f64]> {
+    let gram = |scale: f64| -> Arc<Vec<f64>> {
         let entry = |at: usize| if at / n == at % n { scale } else { 0.0 };
-        (0..n * n).map(entry).collect()
+        Arc::new((0..n * n).map(entry).collect())
     };
     let mut samples = Samples::new(values, n, d).unwrap();
     for (name, scale) in [("unit", 1.0), ("other", 2.0)] {

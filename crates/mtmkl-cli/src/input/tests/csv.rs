@@ -336,15 +336,15 @@ fn kernel_matrices_with_and_without_names() {
         |text: &str| gram_from_bytes("k.csv", text.as_bytes(), None, &GramOptions::default());
     let plain = read("1,0.5\n0.5,2\n").unwrap();
     assert_eq!((plain.rows, plain.columns, plain.row_names), (2, 2, None));
-    assert_eq!(plain.values, [1.0, 0.5, 0.5, 2.0]);
+    assert_eq!(*plain.values, [1.0, 0.5, 0.5, 2.0]);
     for text in [",a,b\na,1,2\nb,3,4\n", "id,a,b\na,1,2\nb,3,4\n"] {
         let named = read(text).unwrap();
-        assert_eq!(named.values, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(*named.values, [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(named.row_names.unwrap(), ["a", "b"]);
     }
     let pandas = read(",0,1\n0,1,2\n1,3,4\n").unwrap();
     assert_eq!(pandas.row_names.unwrap(), ["0", "1"]);
-    assert_eq!(pandas.values, [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(*pandas.values, [1.0, 2.0, 3.0, 4.0]);
     let header = read("a,b\n1,2\n3,4\n").unwrap();
     assert_eq!((header.rows, header.row_names), (2, None));
     assert_eq!(

@@ -52,7 +52,7 @@ fn kernel_values_are_recognised() {
     assert_eq!(names(&table), ["label", "f1", "f2", "f3"]);
     let gram = gram_from_bytes("data.svm", text.as_bytes(), &GramOptions::default()).unwrap();
     assert_eq!((gram.rows, gram.columns), (3, 3));
-    assert_eq!(gram.values, [4.0, 6.0, 1.0, 6.0, 18.0, 0.0, 1.0, 0.0, 1.0]);
+    assert_eq!(*gram.values, [4.0, 6.0, 1.0, 6.0, 18.0, 0.0, 1.0, 0.0, 1.0]);
     assert_eq!(gram.row_names.unwrap(), ["1", "2", "3"]);
     // The same number twice is a feature.
     assert_eq!(read("1 0:1 1:4\n2 0:1 1:6\n").unwrap().precomputed, None);

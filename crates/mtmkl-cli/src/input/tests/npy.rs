@@ -64,14 +64,14 @@ fn archive(method: CompressionMethod, members: &[(&str, &[u8])]) -> Vec<u8> {
 fn arrays_written_by_numpy() {
     let square = read(SQUARE).unwrap();
     assert_eq!((square.rows, square.columns), (3, 3));
-    assert_eq!(square.values, KERNEL);
+    assert_eq!(*square.values, KERNEL);
     let rectangle = read(FORTRAN_BIG_ENDIAN).unwrap();
     assert_eq!((rectangle.rows, rectangle.columns), (2, 3));
-    assert_eq!(rectangle.values, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    assert_eq!(*rectangle.values, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
     let stack = from_bytes("k.npy", STACK, &GramOptions::default()).unwrap();
     let names: Vec<_> = stack.iter().map(|(name, _)| name.as_deref()).collect();
     assert_eq!(names, [Some("0"), Some("1")]);
-    assert_eq!(stack[1].1.values, [6.0, 7.0, 8.0, 9.0, 10.0, 11.0]);
+    assert_eq!(*stack[1].1.values, [6.0, 7.0, 8.0, 9.0, 10.0, 11.0]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn every_type_and_version() {
     let header = "{'shape': (1, 1), \"fortran_order\": True, 'descr': '<f8'}";
     for version in 1..=3 {
         assert_eq!(
-            read(&array(version, header, &2.5_f64.to_le_bytes()))
+            *read(&array(version, header, &2.5_f64.to_le_bytes()))
                 .unwrap()
                 .values,
             [2.5]
@@ -104,7 +104,7 @@ fn every_type_and_version() {
         ("|b1", vec![1], 1.0),
     ] {
         assert_eq!(
-            read(&row(item, &data, 1)).unwrap().values,
+            *read(&row(item, &data, 1)).unwrap().values,
             [expected],
             "{item}"
         );
@@ -114,7 +114,7 @@ fn every_type_and_version() {
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1L, 1L), }",
         &1_f64.to_le_bytes(),
     );
-    assert_eq!(read(&python_2).unwrap().values, [1.0]);
+    assert_eq!(*read(&python_2).unwrap().values, [1.0]);
 }
 
 #[test]
@@ -291,10 +291,10 @@ fn archives_written_by_numpy() {
     let stored = npz::from_bytes("k.npz", STORED, &GramOptions::default()).unwrap();
     let names: Vec<_> = stored.iter().map(|(name, _)| name.as_deref()).collect();
     assert_eq!(names, [Some("linear"), Some("rbf")]);
-    assert!(stored.iter().all(|(_, gram)| gram.values == KERNEL));
+    assert!(stored.iter().all(|(_, gram)| *gram.values == KERNEL));
     let deflated = npz::from_bytes("k.npz", DEFLATED, &GramOptions::default()).unwrap();
-    assert_eq!(deflated[0].1.values, KERNEL);
-    assert_eq!(deflated[1].1.values, [1.0, 0.0]);
+    assert_eq!(*deflated[0].1.values, KERNEL);
+    assert_eq!(*deflated[1].1.values, [1.0, 0.0]);
     let chosen = GramOptions {
         members: vec!["flags".to_owned()],
         ..GramOptions::default()

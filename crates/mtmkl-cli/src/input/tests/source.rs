@@ -89,7 +89,7 @@ fn grams_of_every_format() {
     assert_eq!(read("k.npz", STORED)[0].1, square[0].1);
     assert_eq!(read("k.npz.gz", &packed(STORED))[0].1, square[0].1);
     assert_eq!(read("k.csv", b"2,0.5,-1\n0.5,1.25,0\n-1,0,3\n"), square);
-    assert_eq!(read("k.svm", b"1 0:1 1:4\n")[0].1.values, [4.0]);
+    assert_eq!(*read("k.svm", b"1 0:1 1:4\n")[0].1.values, [4.0]);
     let (folder, path) = file("k.parquet", SNAPPY);
     assert_eq!(
         short(
