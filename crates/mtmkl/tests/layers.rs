@@ -163,3 +163,97 @@ fn only_linalg_names_faer() {
         );
     }
 }
+
+/// Lines of each function, as rustfmt lays them out: from `fn` to the brace that stands as far in.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (first, line) in lines.iter().enumerate() {
+        let inside = line.trim_start();
+        let indent = &line[..line.len() - inside.len()];
+        let words: Vec<&str> = inside.split_whitespace().take(4).collect();
+        let Some(at) = words.iter().position(|word| *word == "fn") else {
+            continue;
+        };
+        let is_head = words[..at]
+            .iter()
+            .all(|word| word.starts_with("pub") || *word == "const");
+        let Some(name) = words.get(at + 1).filter(|_| is_head) else {
+            continue;
+        };
+        if line.ends_with(';') || line.ends_with('}') {
+            continue;
+        }
+        let end = format!("{indent}}}");
+        // A method of a trait may have no body.
+        let mut rest = lines[first..].iter().enumerate();
+        let length = rest.find_map(|(length, line)| {
+            let is_end = **line == *end;
+            let is_over = line.starts_with(&format!("{indent})")) && line.ends_with(';');
+            (is_end || is_over).then_some(length + 1)
+        });
+        if let Some(length) = length {
+            found.push(((*name).to_string(), length));
+        }
+    }
+    found
+}
+
+/// A function fits a screen, a file an idea.
+#[test]
+fn functions_and_files_are_short() {
+    const MOST_LINES: usize = 80;
+    const LONGEST_FILE: usize = 600;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    let (mut faults, mut seen) = (Vec::new(), 0);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        if text.lines().count() > LONGEST_FILE {
+            faults.push(format!("{} has over {LONGEST_FILE} lines", file.display()));
+        }
+        for (name, length) in functions(&text) {
+            seen += 1;
+            if length >= MOST_LINES {
+                faults.push(format!("{}: `{name}` has {length} lines", file.display()));
+            }
+        }
+    }
+    assert!(seen > 1000, "{seen}");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The page that shows the way through the house names files that are there, and every room.
+#[test]
+fn the_architecture_page_names_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/architecture.md")).unwrap();
+    let named: Vec<&str> = page
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|name| name.ends_with(".rs") || name.ends_with('/'))
+        .collect();
+    assert!(named.len() > 40, "{}", named.len());
+    let places = ["crates/mtmkl/src", "crates/mtmkl-cli/src", "crates", ""];
+    for name in &named {
+        let is_there = places
+            .iter()
+            .any(|place| root.join(place).join(name).exists());
+        assert!(is_there, "docs/architecture.md names `{name}`");
+    }
+    for (room, _) in ALLOWED {
+        let is_named = named.iter().any(|name| {
+            let first = name
+                .trim_start_matches("crates/mtmkl/src/")
+                .split(['/', '.'])
+                .next();
+            first == Some(*room)
+        });
+        assert!(
+            is_named,
+            "docs/architecture.md does not name the room `{room}`"
+        );
+    }
+}

@@ -8,7 +8,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
-use super::read::read_bounded;
+use super::read::{eights, read_bounded};
 use super::write::write_whole;
 use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
 use crate::error::{Error, Result};
@@ -591,12 +591,4 @@ impl Reader<'_> {
         }
         Ok(passes.iter().map(Pass::of_numbers).collect())
     }
-}
-
-fn eights(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
-    bytes.chunks_exact(8).map(|chunk| {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(chunk);
-        eight
-    })
 }

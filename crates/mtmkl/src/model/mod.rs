@@ -14,7 +14,7 @@ pub use parts::Part;
 pub use predict::{CrossGram, Input};
 pub use write::{check_writable, write_whole};
 
-use crate::data::{Samples, Task};
+use crate::data::{GivenGram, Samples, Task};
 use crate::engine::Fitted;
 use crate::gram::Normaliser;
 use crate::grid::{Grid, Shape};
@@ -126,6 +126,74 @@ pub struct Model {
     pub(crate) notes: BTreeMap<String, String>,
 }
 
+impl SupportSet {
+    /// What these tasks on a sample set need of it.
+    fn of<'a>(
+        set: &Samples,
+        tasks: impl Iterator<Item = (&'a Task, &'a Fitted)>,
+        kernels: &[KernelView],
+    ) -> Self {
+        let mut used = vec![false; set.count()];
+        for (task, machine) in tasks {
+            for (i, &beta) in machine.beta.iter().enumerate() {
+                used[task.rows.position(i)] |= beta != 0.0;
+            }
+        }
+        let positions: Vec<usize> = (0..set.count()).filter(|&i| used[i]).collect();
+        let given = kernels
+            .iter()
+            .filter_map(|view| view.kernel.given())
+            .filter_map(|name| set.grams().iter().find(|gram| gram.name == name));
+        let unit = given
+            .clone()
+            .filter(|gram| Normaliser::has_unit_diagonal(gram, set.count()));
+        let unit_diagonals = unit.map(|gram| gram.name.clone()).collect();
+        let diagonal = |gram: &GivenGram| {
+            let values = positions.iter().map(|&i| gram.values[i * set.count() + i]);
+            (gram.name.clone(), values.collect())
+        };
+        Self {
+            columns: set.columns().to_vec(),
+            rows: positions
+                .iter()
+                .flat_map(|&i| set.rows().row(i))
+                .copied()
+                .collect(),
+            samples: set.count(),
+            given_diagonals: given.map(diagonal).collect(),
+            unit_diagonals,
+            positions,
+        }
+    }
+}
+
+impl TaskModel {
+    /// The machine of a task, with its support among the rows of its set.
+    fn of(task: &Task, machine: &Fitted, witness: &[f64], set: &SupportSet) -> Self {
+        let used = |beta: &[f64]| -> (Vec<usize>, Vec<f64>) {
+            let values = beta.iter().enumerate().filter(|(_, value)| **value != 0.0);
+            values
+                .map(|(i, &value)| (task.rows.position(i), value))
+                .unzip()
+        };
+        let (rows, beta) = used(&machine.beta);
+        // Every row that a machine uses is in the set, in ascending order.
+        let place = |row: usize| set.positions.partition_point(|&known| known < row);
+        Self {
+            name: task.name.clone(),
+            samples: machine.beta.len(),
+            set: task.samples,
+            support: rows.into_iter().map(place).collect(),
+            beta,
+            offset: machine.offset,
+            witness: (witness != machine.beta).then(|| {
+                let (rows, beta) = used(witness);
+                Witness { rows, beta }
+            }),
+        }
+    }
+}
+
 impl Model {
     /// Keeps what prediction needs of a fit.
     #[allow(clippy::too_many_arguments)]
@@ -139,80 +207,19 @@ impl Model {
         witness: Vec<Vec<f64>>,
         outcome: Outcome,
     ) -> Self {
-        let position = |task: &Task, i: usize| task.rows.position(i);
-        let mut support_sets = Vec::with_capacity(sets.len());
-        let mut numbers: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
-        for (index, set) in sets.iter().enumerate() {
-            let mut used = vec![false; set.count()];
-            for (task, machine) in tasks
-                .iter()
-                .zip(&fitted)
-                .filter(|(task, _)| task.samples == index)
-            {
-                for (i, &beta) in machine.beta.iter().enumerate() {
-                    used[position(task, i)] |= beta != 0.0;
-                }
-            }
-            let positions: Vec<usize> = (0..set.count()).filter(|&i| used[i]).collect();
-            let mut number = vec![usize::MAX; set.count()];
-            for (new, &old) in positions.iter().enumerate() {
-                number[old] = new;
-            }
-            numbers.push(number);
-            let given = spec
-                .kernels
-                .iter()
-                .filter_map(|view| view.kernel.given())
-                .filter_map(|name| set.grams().iter().find(|gram| gram.name == name));
-            let unit = given
-                .clone()
-                .filter(|gram| Normaliser::has_unit_diagonal(gram, set.count()));
-            let unit_diagonals = unit.map(|gram| gram.name.clone()).collect();
-            let given_diagonals = given
-                .map(|gram| {
-                    let diagonal = positions
-                        .iter()
-                        .map(|&i| gram.values[i * set.count() + i])
-                        .collect();
-                    (gram.name.clone(), diagonal)
-                })
-                .collect();
-            support_sets.push(SupportSet {
-                columns: set.columns().to_vec(),
-                rows: positions
-                    .iter()
-                    .flat_map(|&i| set.rows().row(i).to_vec())
-                    .collect(),
-                positions,
-                samples: set.count(),
-                given_diagonals,
-                unit_diagonals,
-            });
-        }
-        let task_models = tasks
+        let support_sets: Vec<SupportSet> = sets
             .iter()
-            .zip(fitted)
-            .zip(witness)
+            .enumerate()
+            .map(|(index, set)| {
+                let machines = tasks.iter().zip(&fitted);
+                let own = machines.filter(|(task, _)| task.samples == index);
+                SupportSet::of(set, own, &spec.kernels)
+            })
+            .collect();
+        let machines = tasks.iter().zip(fitted).zip(witness);
+        let task_models = machines
             .map(|((task, machine), witness)| {
-                let chosen: Vec<usize> = (0..machine.beta.len())
-                    .filter(|&i| machine.beta[i] != 0.0)
-                    .collect();
-                TaskModel {
-                    name: task.name.clone(),
-                    samples: machine.beta.len(),
-                    set: task.samples,
-                    support: chosen
-                        .iter()
-                        .map(|&i| numbers[task.samples][position(task, i)])
-                        .collect(),
-                    beta: chosen.iter().map(|&i| machine.beta[i]).collect(),
-                    offset: machine.offset,
-                    witness: (witness != machine.beta).then(|| {
-                        let rows = (0..witness.len()).filter(|&i| witness[i] != 0.0);
-                        let (rows, beta) = rows.map(|i| (position(task, i), witness[i])).unzip();
-                        Witness { rows, beta }
-                    }),
-                }
+                TaskModel::of(task, &machine, &witness, &support_sets[task.samples])
             })
             .collect();
         Self {

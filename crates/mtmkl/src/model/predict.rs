@@ -151,13 +151,7 @@ impl Model {
         self.check(set, &input)?;
         let machine = self.machine.build();
         // The rows that these tasks need, and each task's β on them.
-        let mut needed = vec![false; set.positions.len()];
-        for (task, _) in tasks {
-            for &row in &self.tasks[*task].support {
-                needed[row] = true;
-            }
-        }
-        let kept: Vec<usize> = (0..needed.len()).filter(|&row| needed[row]).collect();
+        let kept = self.rows_of(tasks, set);
         let coefficients: Vec<Vec<f64>> = tasks
             .iter()
             .map(|(task, _)| on_rows(&self.tasks[*task], &kept, set))
@@ -229,6 +223,17 @@ impl Model {
             }
         }
         Ok(decisions)
+    }
+
+    /// The support rows of these tasks, in ascending order.
+    fn rows_of(&self, tasks: &[(usize, &[f64])], set: &SupportSet) -> Vec<usize> {
+        let mut needed = vec![false; set.positions.len()];
+        for (task, _) in tasks {
+            for &row in &self.tasks[*task].support {
+                needed[row] = true;
+            }
+        }
+        (0..needed.len()).filter(|&row| needed[row]).collect()
     }
 
     /// Whether the input has all that the kernels need.

@@ -58,3 +58,12 @@ fn is_named_pipe(path: &Path) -> bool {
 fn is_named_pipe(_: &Path) -> bool {
     false
 }
+
+/// Bytes in groups of eight, what is left over dropped.
+pub(super) fn eights(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
+    bytes.chunks_exact(8).map(|chunk| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(chunk);
+        eight
+    })
+}

@@ -125,29 +125,8 @@ pub fn by_shares(
     let mut random = Random::new(seed);
     let mut made = [Vec::new(), Vec::new(), Vec::new()];
     if let Some(groups) = groups {
-        let mut members = members(groups);
-        if members.len() < parts {
-            let expected = format!("at least {parts}, one for each part");
-            return Err(Error::param("groups", members.len(), expected));
-        }
-        random.shuffle(&mut members);
-        let count = strata.len() as f64;
-        let mut left = members.len();
-        for rows in members {
-            // As many groups must be left as there are parts without one.
-            let part = (0..parts)
-                .find(|&part| {
-                    let goal = [train, validation, 1.0][part] * count;
-                    let empty = (part + 1..parts)
-                        .filter(|&other| made[other].is_empty())
-                        .count();
-                    made[part].is_empty() || (made[part].len() as f64 + 0.5 < goal && left > empty)
-                })
-                .unwrap_or(parts - 1);
-            made[part].extend(rows);
-            left -= 1;
-        }
-        return Ok(Split::sorted(made));
+        let goals = [train, validation, 1.0].map(|share| share * strata.len() as f64);
+        return groups_by_shares(members(groups), &goals[..parts], &mut random);
     }
     // What rounding gave to one stratum's validation part, the next one's test part gets.
     let mut owed = 0.0;
@@ -172,6 +151,37 @@ pub fn by_shares(
         made[0].extend(rows);
         made[1].extend(&rest[..choose]);
         made[2].extend(&rest[choose..]);
+    }
+    Ok(Split::sorted(made))
+}
+
+/// Whole groups, by lot, to as many parts as there are goals, each of about so many rows.
+fn groups_by_shares(
+    mut members: Vec<Vec<usize>>,
+    goals: &[f64],
+    random: &mut Random,
+) -> Result<Split> {
+    let parts = goals.len();
+    if members.len() < parts {
+        let expected = format!("at least {parts}, one for each part");
+        return Err(Error::param("groups", members.len(), expected));
+    }
+    random.shuffle(&mut members);
+    let mut made = [Vec::new(), Vec::new(), Vec::new()];
+    let mut left = members.len();
+    for rows in members {
+        // As many groups must be left as there are parts without one.
+        let part = (0..parts)
+            .find(|&part| {
+                let empty = (part + 1..parts)
+                    .filter(|&other| made[other].is_empty())
+                    .count();
+                made[part].is_empty()
+                    || (made[part].len() as f64 + 0.5 < goals[part] && left > empty)
+            })
+            .unwrap_or(parts - 1);
+        made[part].extend(rows);
+        left -= 1;
     }
     Ok(Split::sorted(made))
 }

@@ -218,110 +218,112 @@ fn all_kernels_equal_their_formula() {
     }
 }
 
+/// Values that scikit-learn gave for the same kernels and pairs of rows.
+const STORED: &[(&str, [f64; 4])] = &[
+    ("linear", [5.0, 2.625, 1.75, 11.3125]),
+    ("poly", [36.0, 13.140625, 7.5625, 151.59765625]),
+    (
+        "poly:degree=3,coef0=0.5,gamma=0.2",
+        [
+            3.375,
+            1.0768906249999997,
+            0.6141250000000001,
+            21.081759765625005,
+        ],
+    ),
+    (
+        "rbf",
+        [
+            0.0008047330101246132,
+            0.09301448921066349,
+            6.605650802868481e-05,
+            1.0,
+        ],
+    ),
+    (
+        "rbf:gamma=0.3",
+        [
+            0.11794934810730252,
+            0.49041662207590614,
+            0.055715326963496424,
+            1.0,
+        ],
+    ),
+    (
+        "rbf:sigma=2",
+        [
+            0.41039917309637,
+            0.7431368986687583,
+            0.30025444914408245,
+            1.0,
+        ],
+    ),
+    (
+        "laplacian:gamma=0.3",
+        [
+            0.25924026064589156,
+            0.40656965974059917,
+            0.19204990862075413,
+            1.0,
+        ],
+    ),
+    (
+        "sigmoid:gamma=0.1,coef0=-0.2",
+        [
+            0.2913126124515909,
+            0.062418746747512514,
+            -0.024994792968420682,
+            0.7311761547481468,
+        ],
+    ),
+    (
+        "cosine",
+        [
+            0.616608099707363,
+            0.8087398016301801,
+            0.38647352198669366,
+            1.0,
+        ],
+    ),
+    (
+        "chi2:gamma=0.3",
+        [
+            0.46092967154653697,
+            0.5647181220077592,
+            0.2603536745170363,
+            1.0,
+        ],
+    ),
+    (
+        "matern32:length=2",
+        [
+            0.3281753824675337,
+            0.6146026527290149,
+            0.2510704843539989,
+            1.0,
+        ],
+    ),
+    (
+        "matern52:length=0.7",
+        [
+            0.006688592514966263,
+            0.10190255772117679,
+            0.002167577064538186,
+            1.0,
+        ],
+    ),
+];
+
 /// Made by `tests/scripts/sklearn_kernels.py` with scikit-learn 1.9.1: k(a, b), k(a, c), k(b, c), k(b, b).
 #[test]
 #[expect(clippy::unreadable_literal, reason = "as the script prints them")]
 fn equals_scikit_learn() {
-    let stored = [
-        ("linear", [5.0, 2.625, 1.75, 11.3125]),
-        ("poly", [36.0, 13.140625, 7.5625, 151.59765625]),
-        (
-            "poly:degree=3,coef0=0.5,gamma=0.2",
-            [
-                3.375,
-                1.0768906249999997,
-                0.6141250000000001,
-                21.081759765625005,
-            ],
-        ),
-        (
-            "rbf",
-            [
-                0.0008047330101246132,
-                0.09301448921066349,
-                6.605650802868481e-05,
-                1.0,
-            ],
-        ),
-        (
-            "rbf:gamma=0.3",
-            [
-                0.11794934810730252,
-                0.49041662207590614,
-                0.055715326963496424,
-                1.0,
-            ],
-        ),
-        (
-            "rbf:sigma=2",
-            [
-                0.41039917309637,
-                0.7431368986687583,
-                0.30025444914408245,
-                1.0,
-            ],
-        ),
-        (
-            "laplacian:gamma=0.3",
-            [
-                0.25924026064589156,
-                0.40656965974059917,
-                0.19204990862075413,
-                1.0,
-            ],
-        ),
-        (
-            "sigmoid:gamma=0.1,coef0=-0.2",
-            [
-                0.2913126124515909,
-                0.062418746747512514,
-                -0.024994792968420682,
-                0.7311761547481468,
-            ],
-        ),
-        (
-            "cosine",
-            [
-                0.616608099707363,
-                0.8087398016301801,
-                0.38647352198669366,
-                1.0,
-            ],
-        ),
-        (
-            "chi2:gamma=0.3",
-            [
-                0.46092967154653697,
-                0.5647181220077592,
-                0.2603536745170363,
-                1.0,
-            ],
-        ),
-        (
-            "matern32:length=2",
-            [
-                0.3281753824675337,
-                0.6146026527290149,
-                0.2510704843539989,
-                1.0,
-            ],
-        ),
-        (
-            "matern52:length=0.7",
-            [
-                0.006688592514966263,
-                0.10190255772117679,
-                0.002167577064538186,
-                1.0,
-            ],
-        ),
-    ];
     let (a, b, c) = (
         [0.5, 0.0, 2.0, 1.25],
         [1.5, 0.0, 0.25, 3.0],
         [0.0, 0.75, 1.0, 0.5],
     );
-    for (text, expected) in stored {
+    for &(text, expected) in STORED {
         let kernel = parse_kernel(text).unwrap().kernel;
         for ((x, z), expected) in [(&a, &b), (&a, &c), (&b, &c), (&b, &b)]
             .into_iter()
@@ -464,99 +466,102 @@ fn what_cannot_be_parsed_again_has_no_specification() {
     );
 }
 
+/// What is written, and what the message says.
+const MESSAGES: &[(&str, &str)] = &[
+    (
+        "",
+        "the kernel's name is missing; the kernels are linear, poly",
+    ),
+    (":gamma=1", "the kernel's name is missing"),
+    ("rbff", "did you mean `rbf`?"),
+    ("RBF", "did you mean `rbf`?"),
+    ("guassian:sigma=1", "did you mean `gaussian`?"),
+    (
+        "wavelet9000",
+        "there is no kernel `wavelet9000`; the kernels are",
+    ),
+    ("rbf:", "write for example `rbf:gamma=0.5`"),
+    (
+        "rbf:width=1",
+        "unknown key `width`; the keys of `rbf` are `gamma` (",
+    ),
+    (
+        "linear:gamma=1",
+        "unknown key `gamma`; `linear` has no keys",
+    ),
+    ("rbf:gamma", "the key `gamma` has no value; write `gamma=…`"),
+    (
+        "rbf:gamma=",
+        "the key `gamma` has no value; write `gamma=…`",
+    ),
+    (
+        "rbf:0.5",
+        "`0.5` is not of the form `key=value`; the keys of `rbf` are",
+    ),
+    (
+        "rbf:sigma=1,2",
+        "several values of `sigma` are written `sigma=1|2`",
+    ),
+    ("rbf:gamma=1,", "nothing before or after a `,`"),
+    ("rbf:gamma=1,gamma=2", "given twice"),
+    (
+        "rbf:gamma=1,sigma=2",
+        "`gamma` and `sigma` say the same thing; give one of them",
+    ),
+    (
+        "rbf:gamma=wide",
+        "`gamma` is `wide`, expected a number such as 0.5",
+    ),
+    (
+        "poly:degree=2.5",
+        "`degree` is `2.5`, expected a whole number such as 2",
+    ),
+    (
+        "poly:degree=0",
+        "`degree` is 0, expected a whole number from 1",
+    ),
+    (
+        "rbf:gamma=-1",
+        "`gamma` is -1, expected a finite number > 0",
+    ),
+    (
+        "rbf:gamma=nan",
+        "`gamma` is NaN, expected a finite number > 0",
+    ),
+    (
+        "rbf:sigma=1||2",
+        "has an empty member; put one `|` between two values",
+    ),
+    ("rbf:sigma=1|2|", "has an empty member"),
+    (
+        "rbf:sigma=1|-2",
+        "`sigma` is -2, expected a finite number > 0",
+    ),
+    ("rbf@", "no columns follow `@`"),
+    ("rbf@ ", "no columns follow `@`"),
+    ("rbf@a,,b", "a column is missing"),
+    ("rbf@a,", "a column is missing"),
+    ("rbf@a..", "a column is missing"),
+    ("rbf@..b", "a column is missing"),
+    ("rbf@a..b..c", "columns are separated by `,`"),
+    ("rbf@\"a\"b", "columns are separated by `,`"),
+    ("rbf@\"a", "not closed"),
+    ("rbf@#0,a", "mixed"),
+    (
+        "rbf@#0..a",
+        "from name to name or from position to position",
+    ),
+    ("rbf@#x", "stands in quotes, `\"#x\"`"),
+    ("rbf@#3..#1", "write `#1..#3`"),
+    ("rbf@#0..#99999999999", "more than 1000000 columns"),
+    ("precomputed", "write `precomputed:name=K1`"),
+    ("precomputed:name=a,path=b", "give one of them"),
+    ("precomputed:path=me@home.npy", "drop `@home.npy`"),
+];
+
 #[test]
 fn messages_say_what_would_be_right() {
-    for (text, wanted) in [
-        (
-            "",
-            "the kernel's name is missing; the kernels are linear, poly",
-        ),
-        (":gamma=1", "the kernel's name is missing"),
-        ("rbff", "did you mean `rbf`?"),
-        ("RBF", "did you mean `rbf`?"),
-        ("guassian:sigma=1", "did you mean `gaussian`?"),
-        (
-            "wavelet9000",
-            "there is no kernel `wavelet9000`; the kernels are",
-        ),
-        ("rbf:", "write for example `rbf:gamma=0.5`"),
-        (
-            "rbf:width=1",
-            "unknown key `width`; the keys of `rbf` are `gamma` (",
-        ),
-        (
-            "linear:gamma=1",
-            "unknown key `gamma`; `linear` has no keys",
-        ),
-        ("rbf:gamma", "the key `gamma` has no value; write `gamma=…`"),
-        (
-            "rbf:gamma=",
-            "the key `gamma` has no value; write `gamma=…`",
-        ),
-        (
-            "rbf:0.5",
-            "`0.5` is not of the form `key=value`; the keys of `rbf` are",
-        ),
-        (
-            "rbf:sigma=1,2",
-            "several values of `sigma` are written `sigma=1|2`",
-        ),
-        ("rbf:gamma=1,", "nothing before or after a `,`"),
-        ("rbf:gamma=1,gamma=2", "given twice"),
-        (
-            "rbf:gamma=1,sigma=2",
-            "`gamma` and `sigma` say the same thing; give one of them",
-        ),
-        (
-            "rbf:gamma=wide",
-            "`gamma` is `wide`, expected a number such as 0.5",
-        ),
-        (
-            "poly:degree=2.5",
-            "`degree` is `2.5`, expected a whole number such as 2",
-        ),
-        (
-            "poly:degree=0",
-            "`degree` is 0, expected a whole number from 1",
-        ),
-        (
-            "rbf:gamma=-1",
-            "`gamma` is -1, expected a finite number > 0",
-        ),
-        (
-            "rbf:gamma=nan",
-            "`gamma` is NaN, expected a finite number > 0",
-        ),
-        (
-            "rbf:sigma=1||2",
-            "has an empty member; put one `|` between two values",
-        ),
-        ("rbf:sigma=1|2|", "has an empty member"),
-        (
-            "rbf:sigma=1|-2",
-            "`sigma` is -2, expected a finite number > 0",
-        ),
-        ("rbf@", "no columns follow `@`"),
-        ("rbf@ ", "no columns follow `@`"),
-        ("rbf@a,,b", "a column is missing"),
-        ("rbf@a,", "a column is missing"),
-        ("rbf@a..", "a column is missing"),
-        ("rbf@..b", "a column is missing"),
-        ("rbf@a..b..c", "columns are separated by `,`"),
-        ("rbf@\"a\"b", "columns are separated by `,`"),
-        ("rbf@\"a", "not closed"),
-        ("rbf@#0,a", "mixed"),
-        (
-            "rbf@#0..a",
-            "from name to name or from position to position",
-        ),
-        ("rbf@#x", "stands in quotes, `\"#x\"`"),
-        ("rbf@#3..#1", "write `#1..#3`"),
-        ("rbf@#0..#99999999999", "more than 1000000 columns"),
-        ("precomputed", "write `precomputed:name=K1`"),
-        ("precomputed:name=a,path=b", "give one of them"),
-        ("precomputed:path=me@home.npy", "drop `@home.npy`"),
-    ] {
+    for &(text, wanted) in MESSAGES {
         let error = parse_kernels(text).unwrap_err();
         assert!(
             matches!(&error, Error::Kernel { spec, .. } if spec == text),
