@@ -91,17 +91,14 @@ pub(super) fn subset<T: bytemuck::Pod>(
         .chunk_by(|&j, &next| next == j + 1)
         .map(|run| run[0]..run[0] + run.len())
         .collect();
-    let mut memory = Memory::zeros(chosen.len() * chosen.len(), ledger);
-    for (out, &i) in memory.chunks_exact_mut(chosen.len().max(1)).zip(chosen) {
+    let mut copied = Vec::with_capacity(chosen.len() * chosen.len());
+    for &i in chosen {
         let row = &values[i * n..(i + 1) * n];
-        let mut rest = out;
         for run in &runs {
-            let (out, after) = rest.split_at_mut(run.len());
-            out.copy_from_slice(&row[run.clone()]);
-            rest = after;
+            copied.extend_from_slice(&row[run.clone()]);
         }
     }
-    Part::from(memory)
+    Part::from(Memory::holding(copied, ledger))
 }
 
 /// out ← the values in single precision.

@@ -39,6 +39,14 @@ impl<T: Pod> Memory<T> {
         Self::with(count, take_large(ledger, ledger::bytes_of::<T>(count)))
     }
 
+    /// These values, in memory of the allocator's. It keeps what is given back: copies that are made again for every fit find their pages there.
+    pub(super) fn holding(values: Vec<T>, ledger: &Ledger) -> Self {
+        Self {
+            _taken: Some(ledger.take(ledger::bytes_of::<T>(values.capacity()))),
+            pages: Pages::Small(values),
+        }
+    }
+
     /// Zeros that were taken beforehand.
     pub(super) fn reserved(count: usize) -> Self {
         Self::with(count, None)
