@@ -60,7 +60,7 @@ class Model:
     @classmethod
     def of_bytes(cls, content: bytes) -> Model:
         """safetensors: 8 bytes with the length of a JSON text, that text, and the tensors' values."""
-        types = {"F64": "<f8", "U64": "<u8"}
+        types = {"F64": "<f8", "U64": "<u8", "U8": "u1"}
         if len(content) < 8:
             raise FormatError("the file is shorter than 8 bytes")
         start = 8 + int.from_bytes(content[:8], "little")

@@ -405,7 +405,7 @@ def test_over_the_memory_limit_values_are_made_on_demand(two):
 
 def test_messages_about_data(two, sites):
     X, y = two
-    with pytest.raises(MemoryError, match=r"need .* over the limit of .* raise memory_limit"):
+    with pytest.raises(MemoryError, match=r"needs at least .* over the limit of .* raise memory_limit"):
         MKLClassifier(memory_limit=1e-6).fit(X, y)
     with pytest.raises(ValueError, match=r"nu is 2, expected a number in \(0, 1\]"):
         MKLSVDD(nu=2).fit(X)

@@ -219,6 +219,7 @@ fn all_kernels_equal_their_formula() {
 }
 
 /// Values that scikit-learn gave for the same kernels and pairs of rows.
+#[expect(clippy::unreadable_literal, reason = "as the script prints them")]
 const STORED: &[(&str, [f64; 4])] = &[
     ("linear", [5.0, 2.625, 1.75, 11.3125]),
     ("poly", [36.0, 13.140625, 7.5625, 151.59765625]),
@@ -316,7 +317,6 @@ const STORED: &[(&str, [f64; 4])] = &[
 
 /// Made by `tests/scripts/sklearn_kernels.py` with scikit-learn 1.9.1: k(a, b), k(a, c), k(b, c), k(b, b).
 #[test]
-#[expect(clippy::unreadable_literal, reason = "as the script prints them")]
 fn equals_scikit_learn() {
     let (a, b, c) = (
         [0.5, 0.0, 2.0, 1.25],
