@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
-use mtmkl::View;
 use mtmkl::gram::{ByChange, Image, OnSupport, Operator, by_kernel, kept};
+use mtmkl::kernel::parse_kernels;
 use mtmkl::ledger::Ledger;
+use mtmkl::machine::MachineSpec;
+use mtmkl::sharing::SharingSpec;
+use mtmkl::{Fitting, Preparation, Problem, ProblemSpec, Samples, Targets, Task, View};
 use mtmkl_testkit::generate::{Random, points};
 
 /// Z_m, n × rank each, row by row.
@@ -170,5 +173,53 @@ fn a_part_of_it_is_an_operator() {
         for (a, b) in pairs.zip(answers(kept.as_ref(), &view)) {
             assert_close(&a, &b);
         }
+    }
+}
+
+#[test]
+fn a_fit_on_it_is_that_on_the_same_matrices() {
+    let names = ["a", "b", "c"];
+    let kernels: Vec<_> = names
+        .iter()
+        .flat_map(|name| parse_kernels(&format!("precomputed:name={name}")).unwrap())
+        .collect();
+    let labels: Vec<f64> = (0..SAMPLES)
+        .map(|i| if i % 3 == 0 { 1.0 } else { -1.0 })
+        .collect();
+    let sharing = SharingSpec::Pscs {
+        p: 1.5,
+        q: 1.0,
+        radius: 1.0,
+    };
+    for machine in [MachineSpec::svc(2.0), MachineSpec::Krr { lambda: 0.3 }] {
+        let targets = match machine {
+            MachineSpec::Krr { .. } => Targets::Values(labels.clone()),
+            _ => Targets::Labels(labels.clone()),
+        };
+        let half: Vec<bool> = (0..SAMPLES).map(|i| i % 2 == 0).collect();
+        let tasks = vec![
+            Task::new("all", targets.clone()),
+            Task::new("half", targets).restricted(&half),
+        ];
+        let spec = ProblemSpec::new(kernels.clone(), machine, sharing.clone());
+        // Of the matrices themselves only the operators know.
+        let samples = Samples::from_grams(SAMPLES, Vec::new()).unwrap();
+        let problem = Problem::new(spec, vec![samples], tasks).unwrap();
+        let [own, kept] = both().map(|operator| {
+            let prepared = problem.prepare_on(vec![operator], &Preparation::default());
+            let model = prepared.unwrap().fit(&mut Fitting {
+                tolerance: 1e-7,
+                ..Fitting::default()
+            });
+            model.unwrap().outcome().clone()
+        });
+        assert!(own.gap <= 1e-7 && kept.gap <= 1e-7);
+        let difference = (own.objective - kept.objective).abs();
+        assert!(
+            difference <= 2e-7 * kept.objective.abs(),
+            "{own:?} {kept:?}"
+        );
+        let wrong = problem.prepare_on(Vec::new(), &Preparation::default());
+        assert!(wrong.unwrap_err().to_string().contains("`operators`"));
     }
 }

@@ -9,7 +9,7 @@ use super::memory::{MemoryPlan, PartLimits};
 use super::{Fitting, Precision, Preparation, Problem};
 use crate::engine::{Engine, LocalEngine, Room, TaskData};
 use crate::error::{Error, Result};
-use crate::gram::{Built, Grams, Storage};
+use crate::gram::{Built, Grams, Operator, Storage};
 use crate::ledger::Ledger;
 use crate::machine::MachineSpec;
 use crate::model::Model;
@@ -208,6 +208,59 @@ impl Problem {
             precision,
             pool,
             seconds: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// This problem on operators of the caller's, one for each sample set: K_1, …, K_M of its kernels, normalised or not as they are wanted,
+    /// positive semi-definite but for what they say themselves. No kernel is computed; the kernels of the problem are for prediction.
+    ///
+    /// # Errors
+    /// When they are not one for each sample set, of its samples and the problem's kernels, or nothing fits into what the ledger has left.
+    pub fn prepare_on(
+        &self,
+        operators: Vec<Arc<dyn Operator>>,
+        preparation: &Preparation,
+    ) -> Result<Prepared> {
+        let kernels = self.spec.kernels.len();
+        let shapes = operators
+            .iter()
+            .map(|grams| (grams.samples(), grams.kernels()));
+        if !shapes.eq(self.sets.iter().map(|set| (set.count(), kernels))) {
+            return Err(Error::param(
+                "operators",
+                "of other samples or kernels",
+                format!("one for each sample set, on its samples and for {kernels} kernels"),
+            ));
+        }
+        let pool = preparation.pool()?;
+        let ledger = &preparation.ledger;
+        let grams: Arc<[Grams]> = operators.into();
+        let numbers: Vec<usize> = (0..kernels).collect();
+        let limits = PartLimits {
+            limit: ledger.limit(),
+            taken: ledger.taken(),
+            threads: pool.threads(),
+        };
+        let all = vec![View::All; self.sets.len()];
+        let (_, room) = self.plan_part(&grams, &numbers, all, limits)?;
+        Ok(Prepared {
+            problem: self.clone(),
+            storage: if grams.iter().any(|grams| grams.are_made()) {
+                Storage::OnDemand
+            } else {
+                Storage::Kept
+            },
+            whole: Arc::clone(&grams),
+            grams,
+            kernels: numbers,
+            gathered: vec![false; self.sets.len()],
+            concave: true,
+            room,
+            taken: ledger.taken(),
+            ledger: ledger.clone(),
+            precision: Precision::Double,
+            pool,
+            seconds: 0.0,
         })
     }
 
