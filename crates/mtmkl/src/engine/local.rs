@@ -81,9 +81,21 @@ fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid, most
     }
 }
 
+/// The engine of this machine, for tasks on these matrices.
+pub(crate) fn local(
+    grams: Arc<[Grams]>,
+    tasks: Vec<TaskData>,
+    concave: bool,
+    shrinking: bool,
+    pool: Pool,
+    room: Room,
+) -> impl Engine + use<> {
+    LocalEngine::new(grams, tasks, concave, shrinking, pool, room)
+}
+
 /// Evaluates J with the threads of one pool.
 #[derive(Debug)]
-pub(crate) struct LocalEngine {
+pub(super) struct LocalEngine {
     pub(super) grams: Arc<[Grams]>,
     pub(super) tasks: Vec<TaskData>,
     pub(super) states: Vec<State>,
@@ -101,7 +113,7 @@ pub(crate) struct LocalEngine {
 }
 
 impl LocalEngine {
-    pub(crate) fn new(
+    pub(super) fn new(
         grams: Arc<[Grams]>,
         tasks: Vec<TaskData>,
         concave: bool,

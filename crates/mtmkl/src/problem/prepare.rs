@@ -7,7 +7,7 @@ use super::certify::Certified;
 use super::fit::Solved;
 use super::memory::{MemoryPlan, PartLimits};
 use super::{Fitting, Precision, Preparation, Problem};
-use crate::engine::{Engine, LocalEngine, Room, TaskData};
+use crate::engine::{self, Engine, Room, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{Built, Grams, Operator, Storage};
 use crate::ledger::Ledger;
@@ -115,7 +115,7 @@ impl Prepared {
                 }
             })
             .collect();
-        LocalEngine::new(
+        engine::local(
             Arc::clone(&self.grams),
             tasks,
             self.concave,
