@@ -11,7 +11,7 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
 use mtmkl::random::Random;
 use mtmkl::sharing::{SharingSpec, registered_sharings};
-use mtmkl::solver::SolverSpec;
+use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{Fitting, Problem, ProblemSpec, Samples, Targets, Task};
 
 /// Fits of one kind.
@@ -38,6 +38,7 @@ struct Case {
     /// Each sample is there so many times.
     copies: usize,
     tolerance: f64,
+    solver: SolverSpec,
 }
 
 impl Case {
@@ -62,6 +63,7 @@ impl Case {
             normalize: true,
             copies: 1,
             tolerance: 1e-6,
+            solver: SolverSpec::Newton,
         })
     }
 
@@ -100,7 +102,7 @@ impl Case {
             self.machine.clone(),
             self.sharing.clone(),
         );
-        spec.solver = SolverSpec::Newton;
+        spec.solver = self.solver.clone();
         spec.normalize = self.normalize;
         Problem::new(spec, vec![Samples::new(values, n, d)?], tasks)
     }
@@ -272,6 +274,31 @@ fn many_kernels(seed: u64) -> Result<Group, mtmkl::Error> {
     Ok(group)
 }
 
+/// To nine digits, where rounding is near.
+fn tight(seed: u64) -> Result<Group, mtmkl::Error> {
+    let mut group = Group::default();
+    for (c, p) in [(0.1, 1.0), (1.0, 2.0), (1e2, 1.0), (1e3, 2.0)] {
+        for samples in [20, 150] {
+            let mut case = Case::new(samples, 1, 6, lp(p))?;
+            case.machine = MachineSpec::svc(c);
+            case.tolerance = 1e-9;
+            group.fit(&case, seed)?;
+        }
+    }
+    Ok(group)
+}
+
+/// The paper's Algorithm 1.
+fn algorithm_1(seed: u64) -> Result<Group, mtmkl::Error> {
+    let mut group = Group::default();
+    for sharing in [lp(1.0), lp(2.0), SharingSpec::Simplex] {
+        let mut case = Case::new(100, 1, 5, sharing)?;
+        (case.solver, case.tolerance) = (SolverSpec::Epf(Epf::default()), 1e-3);
+        group.fit(&case, seed)?;
+    }
+    Ok(group)
+}
+
 type Kind = fn(u64) -> Result<Group, mtmkl::Error>;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -279,7 +306,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .nth(1)
         .ok_or("usage: suite SEED")?
         .parse()?;
-    let kinds: [(&str, Kind); 9] = [
+    let kinds: [(&str, Kind); 11] = [
         ("sharings", sharings),
         ("many tasks", many_tasks),
         ("norms", norms),
@@ -289,6 +316,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("small C", small_c),
         ("larger", larger),
         ("many kernels", many_kernels),
+        ("tight", tight),
+        ("Algorithm 1", algorithm_1),
     ];
     for (name, kind) in kinds {
         let group = kind(seed)?;
