@@ -135,7 +135,7 @@ def open_the_constants(found: list[Constant]) -> None:
         path.write_text(call(defined.sub(lambda _: constant.function(), text, count=1), constant.name))  # noqa: B023
         for other in (WORK / SOURCE).rglob("*.rs"):
             text = other.read_text()
-            if constant.public and other != path and re.search(rf"use [^;]*\b{constant.name}\b[^;]*;", text):
+            if constant.public and other != path and re.search(rf"(use [^;]*|::){constant.name}\b", text):
                 other.write_text(call(text, constant.name))
     library = WORK / SOURCE / "lib.rs"
     library.write_text(library.read_text() + LOOKUP)
