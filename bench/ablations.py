@@ -1,6 +1,6 @@
 """What each constant and rescue path of the solvers is worth: each is changed, one at a time, and the suite of problems is run again.
 
-    python bench/ablations.py [--only NAME,…] [--seeds 1,2,3] [--jobs 2] [--page docs/ablations.md]
+    python bench/ablations.py [--only NAME,…] [--jobs 2] [--page docs/ablations.md]
 
 Works in a checkout of its own under target/ablation, so that nothing here is touched. There every constant becomes a function that
 looks for another value in the environment, so that one build serves all changes. A change is a number tenfold and a tenth (counts
@@ -26,6 +26,9 @@ KEPT = ROOT / "target" / "ablation.json"
 FOLDERS = ("solver", "inner", "engine", "problem")
 CONSTANT = re.compile(r"^(pub(?:\([a-z: ]+\))? )?const ([A-Z_]+): (f64|usize|\[f64; \d\]) = ([^;]+);", re.M)
 NEAR_ONE = 0.5
+# What is run for each change: arguments of `suite`.
+KINDS = {"usual": [["1"], ["2"], ["3"]], "edges": [[str(seed), "edges"] for seed in range(1, 9)]}
+COUNTED = ("fits", "converged", "passes", "steps")
 
 # Paths that a value takes away: file, constant, value, what is gone then.
 OFF = [
@@ -157,90 +160,95 @@ def build() -> list[Constant]:
     return found
 
 
-def measured(change: str, seeds: list[int]) -> dict[str, float] | None:
+def measured(change: str, kind: str) -> dict[str, int] | None:
     """The suite with one change; None where it breaks down or does not end."""
-    total: dict[str, float] = {"fits": 0, "converged": 0, "passes": 0, "steps": 0, "seconds": 0.0}
-    environment = {**os.environ, "MTMKL_ABLATION": change}
-    for seed in seeds:
-        command = ["timeout", "120", str(WORK / "target/release/suite"), str(seed)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment) as running:
-            assert running.stdout is not None
-            lines = running.stdout.readlines()
-            _, status, used = os.wait4(running.pid, 0)
-            running.returncode = os.waitstatus_to_exitcode(status)
-        if running.returncode != 0:
+    total = dict.fromkeys(COUNTED, 0)
+    for arguments in KINDS[kind]:
+        try:
+            environment = {**os.environ, "MTMKL_ABLATION": change}
+            ran = run([str(WORK / "target/release/suite"), *arguments], timeout=300, env=environment)
+        except subprocess.TimeoutExpired:
             return None
-        total["seconds"] += used.ru_utime
-        for line in lines:
+        if ran.returncode != 0:
+            return None
+        for line in ran.stdout.splitlines():
             group = json.loads(line)
-            for key in ("fits", "converged", "passes", "steps"):
+            for key in total:
                 total[key] += group[key]
     return total
 
 
-def page(base: dict[str, float], results: dict[str, dict[str, float] | None], seeds: list[int]) -> str:
+def page(kept: dict[str, dict[str, dict[str, int] | None]], variants: list[str]) -> str:
+    base = kept[""]
+
+    def words(kind: str) -> str:
+        found = base[kind]
+        assert found is not None
+        return f"{found['fits']} fits, {found['converged']} to the tolerance, {found['passes']} passes, {found['steps']} inner steps"
+
     text = (
         "What each constant and rescue path of the solvers is worth, by `python bench/ablations.py`: one at a time is changed, and the "
-        f"suite of problems (`crates/mtmkl-bench/src/bin/suite.rs`, seeds {', '.join(map(str, seeds))}: {base['fits']:.0f} fits of every "
-        f"kind) is run again on one thread. As it is: {base['converged']:.0f} reach the tolerance, {base['passes']:.0f} passes, "
-        f"{base['steps']:.0f} inner steps, {base['seconds']:.1f} processor seconds. Rows are sorted by what is lost. Seconds say little "
-        "below a tenth."
+        "suite of problems (`crates/mtmkl-bench/src/bin/suite.rs`) is run again, problems as people have them "
+        f"({words('usual')} as it is) and random ones at the edges ({words('edges')}). Rows are sorted by what is lost; a change without "
+        "any difference is not shown but listed at the end. Passes include Algorithm 1, whose random starts move by themselves."
     )
     lines = [
         "# Ablations",
         "",
         *textwrap.wrap(text, 118),
         "",
-        "| file | constant | changed | not reached | passes | inner steps | seconds |",
-        "|---|---|---|---|---|---|---|",
+        "| file | constant | changed | not reached | passes | inner steps | edges: not reached | passes | inner steps |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
 
-    def worth(item: tuple[str, dict[str, float] | None]) -> float:
-        return -1e9 if item[1] is None else -item[1]["passes"] - 1e4 * (base["converged"] - item[1]["converged"])
+    def lost(key: str) -> float:
+        parts = [(kept[key][kind], base[kind]) for kind in KINDS]
+        return -sum(1e9 if one is None else 1e4 * (old["converged"] - one["converged"]) + one["passes"] for one, old in parts if old)
 
-    for key, result in sorted(results.items(), key=worth):
-        file, constant, words = key.split("|")
-        if result is None:
-            lines.append(f"| `{file}` | `{constant}` | {words} | breaks down, or does not end | | | |")
+    without: dict[str, list[str]] = {}
+    for key in sorted(variants, key=lost):
+        file, constant, how = key.split("|")
+        if kept[key] == base:
+            without.setdefault(f"`{file}` `{constant}`", []).append(how)
             continue
-        lost = base["converged"] - result["converged"]
-
-        def part(name: str, result: dict[str, float] = result) -> str:
-            return f"{100 * (result[name] / base[name] - 1):+.1f} %"
-
-        row = (f"{lost:.0f}", part("passes"), part("steps"), part("seconds"))
-        lines.append(f"| `{file}` | `{constant}` | {words} | {' | '.join(row)} |")
+        cells = []
+        for kind in KINDS:
+            one, old = kept[key][kind], base[kind]
+            if one is None or old is None:
+                cells += ["breaks down, or does not end", "", ""]
+                continue
+            parts = [f"{100 * (one[name] / old[name] - 1):+.1f} %" for name in ("passes", "steps")]
+            cells += [str(old["converged"] - one["converged"]), *parts]
+        lines.append(f"| `{file}` | `{constant}` | {how} | {' | '.join(cells)} |")
+    lines += ["", "No difference in any of them:", ""]
+    lines += [f"- {name}: {', '.join(sorted(ways))}" for name, ways in sorted(without.items())]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="constants, separated by commas")
-    parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "ablations.md")
     arguments = parser.parse_args()
-    seeds = [int(seed) for seed in arguments.seeds.split(",")]
     wanted = set(filter(None, arguments.only.split(",")))
-    variants = [(f"{one.key}|{words}", f"{one.key}{change}") for one in build() for change, words in one.changes()]
-    variants += [(f"{file}|{constant}|without {words}", f"{file}|{constant}{value}") for file, constant, value, words in OFF]
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"results": {}}
-    results = kept["results"]
-    kept.setdefault("base", measured("", seeds))
-    print(kept["base"], flush=True)
+    variants = {f"{one.key}|{words}": f"{one.key}{change}" for one in build() for change, words in one.changes()}
+    variants |= {f"{file}|{constant}|without {words}": f"{file}|{constant}{value}" for file, constant, value, words in OFF}
+    kept: dict[str, dict[str, dict[str, int] | None]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
 
-    def ablate(variant: tuple[str, str]) -> None:
-        key, change = variant
-        if key in results or (wanted and key.split("|")[1] not in wanted):
+    def ablate(key: str) -> None:
+        if wanted and key and key.split("|")[1] not in wanted:
             return
-        results[key] = measured(change, seeds)
+        found = kept.setdefault(key, {})
+        for kind in KINDS:
+            if kind not in found:
+                found[kind] = measured(variants.get(key, ""), kind)
         KEPT.write_text(json.dumps(kept))
-        print(key, results[key], flush=True)
+        print(key, found, flush=True)
 
     with ThreadPoolExecutor(arguments.jobs) as jobs:
-        list(jobs.map(ablate, variants))
-    known = {key: results[key] for key, _ in variants if key in results}
-    arguments.page.write_text(page(kept["base"], known, seeds))
+        list(jobs.map(ablate, ["", *variants]))
+    arguments.page.write_text(page(kept, [key for key in variants if len(kept.get(key, {})) == len(KINDS)]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! A fixed set of problems of every kind, for ablations: what a constant or a rescue path of the solvers is worth.
 //!
-//! `suite SEED` prints one JSON object a line for each group of problems: how many fits, how many of them reached the tolerance, passes,
+//! `suite SEED [GROUP]` prints one JSON object a line for each group of problems (but "edges"), or for this one: how many fits, how many of them reached the tolerance, passes,
 //! inner steps, seconds on one thread, and the worst gap. Another seed makes other problems of the same kinds.
 
 #![allow(clippy::print_stdout, reason = "a program for benchmarks")]
@@ -299,14 +299,79 @@ fn algorithm_1(seed: u64) -> Result<Group, mtmkl::Error> {
     Ok(group)
 }
 
+/// Random problems at the edges: few samples, tiny and huge C, kernels far from each other in scale, exponents near one and large.
+fn edges(seed: u64) -> Result<Group, mtmkl::Error> {
+    let mut group = Group::default();
+    let mut random = Random::new(1000 + seed);
+    let log = |random: &mut Random, low: f64, high: f64| {
+        10_f64.powf(low + (high - low) * random.uniform())
+    };
+    for number in 0..100 {
+        let tasks = 1 + random.below(4);
+        let exponents = [1.0, 1.0, 1.01, 1.1, 1.5, 2.0, 4.0, 16.0];
+        let p = exponents[random.below(exponents.len())];
+        let q = exponents[random.below(exponents.len())];
+        let radius = log(&mut random, -2.0, 2.0);
+        let sharing = match random.below(6) {
+            0 => SharingSpec::Common { p, radius },
+            1 => SharingSpec::Independent { p, radius },
+            2 => SharingSpec::Group { p, q, radius },
+            3 => SharingSpec::Simplex,
+            4 => SharingSpec::Tang {
+                beta: 2.0 * random.uniform(),
+            },
+            _ => SharingSpec::Pscs { p, q, radius },
+        };
+        let mut case = Case::new(4 + random.below(60), tasks, 2, sharing)?;
+        let choices = [
+            "linear",
+            "poly:degree=3",
+            "rbf:gamma=100",
+            "rbf:gamma=0.0001|0.01|1",
+            "linear@f1",
+            "laplacian",
+            "poly@f2,f3",
+        ];
+        let chosen: Vec<&str> = (0..1 + random.below(4))
+            .map(|_| choices[random.below(choices.len())])
+            .collect();
+        case.kernels = kernels(&chosen)?;
+        case.normalize = random.uniform() < 0.6;
+        case.copies = if random.uniform() < 0.2 { 2 } else { 1 };
+        let c = log(&mut random, -5.0, 6.0);
+        (case.machine, case.targets) = match random.below(4) {
+            0 => (
+                MachineSpec::Svr {
+                    c,
+                    epsilon: 0.1 * random.uniform(),
+                },
+                TargetKind::Values,
+            ),
+            1 => (MachineSpec::Krr { lambda: c.recip() }, TargetKind::Values),
+            _ => (MachineSpec::svc(c), TargetKind::Labels),
+        };
+        case.tolerance = log(&mut random, -8.0, -3.0);
+        // What cannot be stated (one class alone, a matrix beyond double precision) is no fit.
+        if let Err(error) = group.fit(&case, seed + 31 * number) {
+            if !matches!(
+                error,
+                mtmkl::Error::Data { .. } | mtmkl::Error::Numeric { .. }
+            ) {
+                return Err(error);
+            }
+        }
+    }
+    Ok(group)
+}
+
 type Kind = fn(u64) -> Result<Group, mtmkl::Error>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let seed: u64 = std::env::args()
         .nth(1)
-        .ok_or("usage: suite SEED")?
+        .ok_or("usage: suite SEED [GROUP]")?
         .parse()?;
-    let kinds: [(&str, Kind); 11] = [
+    let kinds: [(&str, Kind); 12] = [
         ("sharings", sharings),
         ("many tasks", many_tasks),
         ("norms", norms),
@@ -318,8 +383,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("many kernels", many_kernels),
         ("tight", tight),
         ("Algorithm 1", algorithm_1),
+        ("edges", edges),
     ];
-    for (name, kind) in kinds {
+    let only = std::env::args().nth(2);
+    let is_wanted = |name: &str| only.as_deref().map_or(name != "edges", |only| only == name);
+    for (name, kind) in kinds.into_iter().filter(|(name, _)| is_wanted(name)) {
         let group = kind(seed)?;
         println!(
             "{}",

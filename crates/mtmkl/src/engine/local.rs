@@ -57,7 +57,7 @@ fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid, most
         let count = jobs[0].rows.count();
         let mut users: Vec<Vec<&CombinedRows<'_>>> = vec![Vec::new(); count];
         let mut rows = 0;
-        for Job { rows: own, members } in jobs.iter().filter(|job| !job.rows.are_together()) {
+        for Job { rows: own, members } in jobs.iter().filter(|job| job.rows.are_single()) {
             let mut is_used = vec![false; count];
             for (number, state) in members {
                 for i in state.rows_to_begin_with(theta.row(*number)) {
@@ -169,7 +169,15 @@ impl LocalEngine {
         let jobs: Vec<Job<'_>> = groups
             .iter()
             .map(|group| Job {
-                rows: CombinedRows::new(tasks[group[0]].seen_in(grams), theta.row(group[0])),
+                rows: {
+                    let seen = tasks[group[0]].seen_in(grams);
+                    let rows = CombinedRows::new(seen, theta.row(group[0]));
+                    if room.tasks.rows {
+                        rows
+                    } else {
+                        rows.passing()
+                    }
+                },
                 members: group
                     .iter()
                     .filter_map(|&task| slots[task].take().map(|state| (task, state)))

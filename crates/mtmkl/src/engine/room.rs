@@ -46,6 +46,7 @@ impl Room {
             tasks: Allowance {
                 most_free: 0,
                 interior_points: false,
+                rows: false,
             },
             is_parallel: false,
             rows_ahead: 0,
@@ -93,7 +94,7 @@ impl Needs {
             stays = [own.stays, remembered, outer]
                 .into_iter()
                 .fold(stays, u64::saturating_add);
-            running.push(square(n).saturating_add(own.passes));
+            running.push(own.passes);
             ahead = ahead.saturating_add(square(n));
             if room.coarse {
                 // Those of the smaller problems are there too, though not at work at the same time.
@@ -121,7 +122,7 @@ impl Needs {
         running.fold(stays.saturating_add(ahead), u64::saturating_add)
     }
 
-    /// The most that can be had for so many bytes, in the order of its use: free variables first, then interior points, then rows ahead, then
+    /// The most that can be had for so many bytes, in the order of its use: free variables first, then rows of K(θ), interior points, rows ahead, then
     /// tasks at the same time. `None` where not even the least fits.
     pub(crate) fn room(&self, bytes: u64, coarse: bool) -> Option<Room> {
         let fits = |room: &Room| self.bytes(*room) <= bytes;
@@ -153,6 +154,7 @@ impl Needs {
             change(&mut wider);
             if fits(&wider) { wider } else { room }
         };
+        room = more(room, |room| room.tasks.rows = true);
         room = more(room, |room| room.tasks.interior_points = true);
         room = more(room, |room| room.rows_ahead = MOST_ROWS);
         Some(more(room, |room| room.is_parallel = true))

@@ -20,6 +20,8 @@ pub(crate) struct CombinedRows<'a> {
     weights: Vec<(usize, f64)>,
     diagonal: Vec<f64>,
     rows: Rows,
+    /// Whether there is memory for all rows.
+    are_kept: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,15 @@ impl<'a> CombinedRows<'a> {
             weights,
             diagonal,
             rows,
+            are_kept: true,
+        }
+    }
+
+    /// The same without memory for all rows: [`CombinedRows::fill`] and [`CombinedRows::product`] make theirs each time.
+    pub(crate) fn passing(self) -> Self {
+        Self {
+            are_kept: false,
+            ..self
         }
     }
 
@@ -98,17 +109,33 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
-    /// Whether all rows are made together.
-    pub(crate) fn are_together(&self) -> bool {
-        matches!(self.rows, Rows::Together(_))
+    /// Whether rows are kept, each made when it is first asked for.
+    pub(crate) fn are_single(&self) -> bool {
+        self.are_kept && matches!(self.rows, Rows::Single(_))
     }
 
     /// Makes all rows now, where they are made together. Whoever shares them with others must: threads that wait for rows while they
     /// help with making them would wait for themselves.
     pub(crate) fn make_together(&self) {
-        if self.are_together() && self.count() > 0 {
+        let are_together = matches!(self.rows, Rows::Together(_));
+        if are_together && self.are_kept && self.count() > 0 {
             self.row(0);
         }
+    }
+
+    /// out ← row i of K(θ) from its diagonal on.
+    pub(crate) fn fill(&self, i: usize, out: &mut [f64]) {
+        if self.are_kept {
+            out.copy_from_slice(&self.row(i)[i..]);
+        } else {
+            out.copy_from_slice(&self.passing_row(i)[i..]);
+        }
+    }
+
+    fn passing_row(&self, i: usize) -> Vec<f64> {
+        let mut row = vec![0.0; self.count()];
+        self.grams.add_kernels(i, &self.weights, &mut row);
+        row
     }
 
     /// product ← product + Kδ, δ given where it is not zero.
@@ -132,7 +159,13 @@ impl<'a> CombinedRows<'a> {
             .filter(|(_, value)| *value != 0.0)
             .collect();
         let mut product = vec![0.0; beta.len()];
-        self.add_product(&support, &mut product);
+        if self.are_kept {
+            self.add_product(&support, &mut product);
+        } else {
+            for (i, value) in support {
+                vector::axpy(value, &self.passing_row(i), &mut product);
+            }
+        }
         product
     }
 }

@@ -1,10 +1,11 @@
 //! How much memory one task takes, for its kind of dual.
 
 use super::{Allowance, bordered, box_qp, ridge};
+use crate::gram::square;
 use crate::ledger::bytes_of;
 use crate::machine::{Conjugate, Dual};
 
-/// Bytes of one task at most, beside the rows of K(θ).
+/// Bytes of one task at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bytes {
     /// What stays from one evaluation to the next: for each task.
@@ -13,13 +14,14 @@ pub(crate) struct Bytes {
     pub(crate) passes: u64,
 }
 
-/// What a task with this dual and so many kernels takes at most: U_m = K_mβ, the factorisation of its solver, the block that curvature is made
-/// of, and sums with twice the digits.
+/// What a task with this dual and so many kernels takes at most: rows of K(θ), U_m = K_mβ, the factorisation of its solver, the block that
+/// curvature is made of, and sums with twice the digits.
 pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes {
     let n = dual.variables.samples();
     let block = bytes_of::<f64>(n * kernels);
     // The M × M matrix and its factor, where there are fewer kernels than samples.
     let compressed = bytes_of::<f64>(2 * kernels * kernels.min(n));
+    let rows = square(n);
     match dual.conjugate {
         Conjugate::Box { .. } => {
             let free = n.min(allowance.most_free);
@@ -35,16 +37,19 @@ pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes 
             Bytes {
                 stays: block + factor,
                 // The factorisation is given back before interior points are asked for.
-                passes: curvature.max(exact).max(interior.saturating_sub(factor)),
+                passes: rows + curvature.max(exact).max(interior.saturating_sub(factor)),
             }
         }
         Conjugate::Ridge { .. } => Bytes {
             stays: block,
-            passes: ridge::bytes_of_factor(n) + block + compressed,
+            passes: if allowance.rows { rows } else { 0 }
+                + ridge::bytes_of_factor(n)
+                + block
+                + compressed,
         },
         Conjugate::Smooth { .. } => Bytes {
             stays: block,
-            passes: bordered::bytes(n) + block + compressed,
+            passes: rows + bordered::bytes(n) + block + compressed,
         },
     }
 }

@@ -81,6 +81,8 @@ pub(crate) struct Allowance {
     pub(crate) most_free: usize,
     /// Whether interior points may be used.
     pub(crate) interior_points: bool,
+    /// Whether all rows of K(θ) may be kept, where a solver can do without.
+    pub(crate) rows: bool,
 }
 
 impl Default for Allowance {
@@ -89,6 +91,7 @@ impl Default for Allowance {
         Self {
             most_free: usize::MAX,
             interior_points: true,
+            rows: true,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! With the residual r = q + c Σ_m θ_m d_m − Kβ − ρβ, J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i²/ρ_i for K ⪰ 0. The curvature has
 //! P = (K + ρ)⁻¹: with K + ρ = LL', F = √κ L⁻¹u.
 //!
-//! The factor is made in place from rows of K, so that one n × n matrix is held beside them.
+//! The factor is made in place from rows of K, which need not be kept: one n × n matrix is held at least.
 
 use super::rounding::{linear_term, noise, product_errors};
 use super::{Answer, Curvature, Effort, Here, Inner, Point, Solved};
@@ -37,7 +37,7 @@ pub(super) struct Ridge<'a> {
 impl Ridge<'_> {
     fn factor(&self, here: Here<'_>, concave: bool) -> Result<Cholesky> {
         let fill = |j: usize, column: &mut [f64]| {
-            column.copy_from_slice(&here.rows.row(j)[j..]);
+            here.rows.fill(j, column);
             column[0] += self.ridge[j];
         };
         // Rounding has made K indefinite beyond λ. A nearby matrix leads close to the answer; the gap says how close.
