@@ -59,7 +59,7 @@ LOOKUP = """
 pub(crate) mod ablation {
     pub(crate) fn f64(name: &str, value: f64) -> f64 {
         let Ok(asked) = std::env::var("MTMKL_ABLATION") else { return value };
-        let Some(change) = asked.strip_prefix(name) else { return value };
+        let Some(change) = asked.strip_prefix(name).filter(|rest| rest.starts_with(['=', '*', '^'])) else { return value };
         let number: f64 = change[1..].parse().expect("a number");
         match change.as_bytes()[0] {
             b'=' => number,

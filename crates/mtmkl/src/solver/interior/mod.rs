@@ -2,13 +2,11 @@
 //!
 //! - [`model`](Model): the model and what its minimum is; the loop over iterations.
 //! - `predictor_corrector`: one iteration, Mehrotra's predictor and corrector.
-//! - `barrier_method`: the slow and safe way, where that one fails.
 //! - `term`: the variables, slacks and multipliers of one term of the sharing; `barrier`, one file for each kind of constraint.
 //! - `epigraph`: the cuts of a task, as an epigraph variable that is eliminated before the system is factored.
 //! - `kkt`: the Newton matrix, factored by its structure.
 
 mod barrier;
-mod barrier_method;
 mod epigraph;
 mod kkt;
 mod model;
@@ -16,4 +14,4 @@ mod norm;
 mod predictor_corrector;
 mod term;
 
-pub(super) use model::{Minimum, Model};
+pub(super) use model::Model;

@@ -180,13 +180,6 @@ impl Model<'_> {
                 break;
             }
         }
-        if best.gap > accuracy && self.cuts.iter().all(Vec::is_empty) {
-            // Strongly curved norms can lead the quick method astray; the plain barrier method cannot be.
-            work.follow_barrier(|at| {
-                best = best.clone().or(work.feasible(at));
-                best.gap <= accuracy
-            });
-        }
         work.snap(best, &at.terms, accuracy)
     }
 }

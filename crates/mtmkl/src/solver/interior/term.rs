@@ -38,12 +38,6 @@ pub(super) struct Direction {
     lambda: Vec<f64>,
 }
 
-/// What N(x) + v may exceed the bound by, as a part of it: an interior point method need not follow curved constraints closely while it is far from
-/// the end.
-const FREE_RESIDUAL: f64 = 0.1;
-/// This part of what a step would take off the residual, were N a straight line, it must take off (Armijo's condition).
-const SUFFICIENT: f64 = 0.1;
-
 /// The largest step with value + step · sign · change ≥ 0.
 fn ratio(values: &[f64], changes: &[f64], sign: f64) -> f64 {
     values
@@ -297,57 +291,6 @@ impl TermState {
         ]
         .into_iter()
         .fold(f64::INFINITY, f64::min)
-    }
-
-    /// Whether after this step N(x) + v − c is at most v or a small part of c, or at least smaller than it was, by a part of what the
-    /// step would take off it if N were a straight line, however short the step.
-    pub(super) fn stays_close(&self, direction: &Direction, step: f64) -> bool {
-        if self.slack.is_empty() {
-            return true;
-        }
-        let bound = self.constraint.bound();
-        let mut x = self.x.clone();
-        axpy(step, direction.x.values(), x.values_mut());
-        let values = self.constraint.values(&x);
-        values.iter().enumerate().all(|(number, value)| {
-            let slack = self.slack[number] + step * direction.slack[number];
-            let after = value + slack - bound;
-            let fallen = (1.0 - SUFFICIENT * step) * self.residual(number);
-            after <= slack.max(fallen).max(FREE_RESIDUAL * bound)
-        })
-    }
-
-    /// x ← x + step · dx, with the slack that belongs to it; negative slacks say that x is outside.
-    pub(super) fn shift(&mut self, dx: &Grid, step: f64) {
-        if !self.is_variable() {
-            return;
-        }
-        axpy(step, dx.values(), self.x.values_mut());
-        self.slack.fill(0.0);
-        if self.x.values().iter().all(|&value| value > 0.0) {
-            self.constraint.move_to(&self.x);
-            let bound = self.constraint.bound();
-            let values = &self.constraint.linearised().values;
-            for (slack, value) in self.slack.iter_mut().zip(values) {
-                *slack = bound - value;
-            }
-        }
-    }
-
-    /// −Σ log x − Σ log v − Σ log (upper − x), infinite outside.
-    pub(super) fn barrier(&self) -> f64 {
-        if !self.is_variable() {
-            return 0.0;
-        }
-        let log = |&value: &f64| {
-            if value > 0.0 {
-                -value.ln()
-            } else {
-                f64::INFINITY
-            }
-        };
-        let logs = |values: &[f64]| -> f64 { values.iter().map(log).sum() };
-        logs(self.x.values()) + logs(&self.slack) + logs(&self.upper_slack())
     }
 
     pub(super) fn advance(&mut self, direction: &Direction, step: f64) {
