@@ -16,6 +16,8 @@ const TO_BOUNDARY: f64 = 0.99;
 const SHORTEST: f64 = 1e-10;
 /// Products are never aimed lower than this part of what they are: at zero the next matrix would be singular.
 const LEAST_CENTRING: f64 = 1e-4;
+/// By which a step is shortened that leaves a norm's slack behind.
+const SHORTENED: f64 = 0.6;
 
 /// A step of everything.
 #[derive(Debug)]
@@ -45,6 +47,12 @@ impl Step {
             .flat_map(|(cuts, direction)| cuts.pairs(direction))
             .filter(|(_, change)| *change < 0.0)
             .fold(terms, |step, (value, change)| step.min(-value / change))
+    }
+
+    /// Whether no norm leaves its slack behind.
+    fn stays_close(&self, at: &Iterate<'_>, step: f64) -> bool {
+        let mut terms = at.terms.iter().zip(&self.terms);
+        terms.all(|(term, direction)| term.stays_close(direction, step))
     }
 
     fn take(&self, at: &mut Iterate<'_>, step: f64) {
@@ -84,7 +92,11 @@ impl Workspace<'_> {
         let Some(corrector) = corrector else {
             return false;
         };
-        let step = (TO_BOUNDARY * corrector.longest(at)).min(1.0);
+        let mut step = (TO_BOUNDARY * corrector.longest(at)).min(1.0);
+        // A norm is no straight line: do not step so far that it leaves its slack behind.
+        while step > SHORTEST && !corrector.stays_close(at, step) {
+            step *= SHORTENED;
+        }
         if !(step.is_finite() && step > SHORTEST) {
             return false;
         }

@@ -38,6 +38,12 @@ pub(super) struct Direction {
     lambda: Vec<f64>,
 }
 
+/// What N(x) + v may exceed the bound by, as a part of it: an interior point method need not follow curved constraints closely while it is far from
+/// the end.
+const FREE_RESIDUAL: f64 = 0.1;
+/// This part of what a step would take off the residual, were N a straight line, it must take off (Armijo's condition).
+const SUFFICIENT: f64 = 0.1;
+
 /// The largest step with value + step · sign · change ≥ 0.
 fn ratio(values: &[f64], changes: &[f64], sign: f64) -> f64 {
     values
@@ -291,6 +297,24 @@ impl TermState {
         ]
         .into_iter()
         .fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether after this step N(x) + v − c is at most v or a small part of c, or at least smaller than it was, by a part of what the
+    /// step would take off it if N were a straight line, however short the step.
+    pub(super) fn stays_close(&self, direction: &Direction, step: f64) -> bool {
+        if self.slack.is_empty() {
+            return true;
+        }
+        let bound = self.constraint.bound();
+        let mut x = self.x.clone();
+        axpy(step, direction.x.values(), x.values_mut());
+        let values = self.constraint.values(&x);
+        values.iter().enumerate().all(|(number, value)| {
+            let slack = self.slack[number] + step * direction.slack[number];
+            let after = value + slack - bound;
+            let fallen = (1.0 - SUFFICIENT * step) * self.residual(number);
+            after <= slack.max(fallen).max(FREE_RESIDUAL * bound)
+        })
     }
 
     pub(super) fn advance(&mut self, direction: &Direction, step: f64) {

@@ -60,6 +60,10 @@ impl Barrier for MixedNorm {
         x.values_mut().iter_mut().for_each(|value| *value *= inside);
     }
 
+    fn values(&self, x: &Grid) -> Vec<f64> {
+        vec![self.norm(x)]
+    }
+
     fn move_to(&mut self, x: &Grid) {
         for (row, norm) in self.row_norms.iter_mut().enumerate() {
             *norm = norm_and_gradient(x.row(row), self.p, self.row_gradients.row_mut(row));

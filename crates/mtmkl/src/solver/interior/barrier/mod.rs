@@ -77,6 +77,11 @@ pub(super) trait Barrier: Debug + Send + Sync {
     /// Moves a balanced point of the term off its boundary.
     fn enter(&self, _x: &mut Grid) {}
 
+    /// N(x) of each inequality at some x ≥ 0.
+    fn values(&self, _x: &Grid) -> Vec<f64> {
+        Vec::new()
+    }
+
     /// Computes N and ∇N at some x > 0, for [`Barrier::linearised`] and [`Barrier::add_curvature`].
     fn move_to(&mut self, _x: &Grid) {}
 

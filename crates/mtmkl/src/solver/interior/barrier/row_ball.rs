@@ -45,6 +45,10 @@ impl Barrier for RowBall {
         }
     }
 
+    fn values(&self, x: &Grid) -> Vec<f64> {
+        x.iter_rows().map(|row| 0.5 * self.square(row)).collect()
+    }
+
     fn move_to(&mut self, x: &Grid) {
         for row in 0..x.rows() {
             let out = self.linearised.gradient.row_mut(row);

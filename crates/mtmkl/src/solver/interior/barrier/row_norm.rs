@@ -39,6 +39,10 @@ impl Barrier for RowNorm {
         x.values_mut().iter_mut().for_each(|value| *value *= inside);
     }
 
+    fn values(&self, x: &Grid) -> Vec<f64> {
+        x.iter_rows().map(|row| norm(row, self.p)).collect()
+    }
+
     fn move_to(&mut self, x: &Grid) {
         let Linearisation { values, gradient } = &mut self.linearised;
         for (row, value) in values.iter_mut().enumerate() {
