@@ -14,4 +14,4 @@ mod norm;
 mod predictor_corrector;
 mod term;
 
-pub(super) use model::Model;
+pub(super) use model::{Minimum, Model};

@@ -3,13 +3,15 @@
 use super::block::{Block, MOST_MODELS};
 use crate::engine::Curvature;
 use crate::sharing::{Constraint, Parts};
-use crate::solver::bundle::Proof;
-use crate::solver::interior::Model;
+use crate::solver::bundle::{Cut, Proof};
+use crate::solver::interior::{Minimum, Model};
 
 /// How precisely to solve the model, as a part of the current gap …
 const MODEL_ACCURACY: f64 = 0.02;
 /// … and as a part of the gap that the step should lead to.
 const NEXT_ACCURACY: f64 = 0.1;
+/// A model that is solved this many times worse than was asked for is not solved.
+const UNSOLVED: f64 = 2.0;
 /// A promised decrease below this part of the gap says that the lower bound is what is far off; it is then found to this part of the gap.
 const BEHIND: f64 = 0.1;
 /// No part of a decrease needs to be known better than this, as a part of the tolerated gap.
@@ -58,14 +60,43 @@ impl Block {
         // The next gap is about the square of this one, relative to J, and the model must not spoil it.
         let next = (gap * gap / self.current.upper().abs()).max(tolerated);
         let accuracy = (MODEL_ACCURACY * gap).min(NEXT_ACCURACY * next);
-        let found = model.minimise(&constraints, accuracy, LEAST_ACCURACY * tolerated);
+        let found = self.minimum(&model, &constraints, accuracy, LEAST_ACCURACY * tolerated);
         let mut proof = Proof::mixed(&self.here, &cuts, &found.weights, &self.sharing);
         if -found.value < BEHIND * gap && self.history.is_kept() {
             // θ is better than the bound says.
             let least = BEHIND * tolerated;
             proof = proof.or(self.proof_of_lines(&model, &constraints, BEHIND * gap, least));
         }
-        Some((found.parts, proof))
+        let mut target = found.parts;
+        if found.gap > UNSOLVED * accuracy {
+            // Where hardly anything bends, interior points lose their way, and the minimum is at the best vertex.
+            let (vertex, _) = self.sharing.maximise(&self.here.sensitivities);
+            if model.value(&self.sharing.theta(&vertex)) < found.value {
+                target = vertex;
+            }
+        }
+        Some((target, proof))
+    }
+
+    /// The model's minimum, without its cuts where these make it too hard to solve.
+    fn minimum(
+        &self,
+        model: &Model<'_>,
+        constraints: &[Constraint],
+        accuracy: f64,
+        least: f64,
+    ) -> Minimum {
+        let found = model.minimise(constraints, accuracy, least);
+        let is_unsolved = found.gap > (UNSOLVED * accuracy).max(-found.value);
+        if !is_unsolved || model.cuts.iter().all(Vec::is_empty) {
+            return found;
+        }
+        let none: Vec<Vec<Cut>> = vec![Vec::new(); self.tasks()];
+        let plain = Model {
+            cuts: &none,
+            ..*model
+        };
+        plain.minimise(constraints, accuracy, least)
     }
 
     /// What the lines of all evaluations prove together: without curvature the model is nowhere above J, and its minimum a lower bound.
