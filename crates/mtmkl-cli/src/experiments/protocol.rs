@@ -118,6 +118,10 @@ impl Experiment {
         for name in source.labels.iter().chain(source.tasks.iter().flatten()) {
             fingerprint.bytes(name.as_bytes());
         }
+        if set.choice == Choice::Balanced {
+            // Results of rows that were drawn, as they once were, are of other data.
+            fingerprint.bytes(b"in file order");
+        }
         let shares = settings
             .shares
             .clone()
@@ -429,11 +433,20 @@ fn chosen_rows(
                 rows.len()
             );
         }
-        random.shuffle(&mut rows);
+        if set.choice != Choice::Balanced {
+            random.shuffle(&mut rows);
+        }
         if each > 0 {
             rows.truncate(each);
         }
         Ok(rows)
+    };
+    let named = || source.tasks.clone().context("there is no task column");
+    let mut both = |name: String, each: usize| {
+        let mut rows = take(&name, "1", each)?;
+        rows.extend(take(&name, "-1", rows.len())?);
+        rows.sort_unstable();
+        Ok((name, rows))
     };
     let sorted = |mut names: Vec<String>| {
         names.sort_by(|a, b| by_number_then_text(a, b));
@@ -456,22 +469,13 @@ fn chosen_rows(
             Ok(vec![(String::new(), rows)])
         }
         Choice::Tasks { tasks, each } => {
-            let all = sorted(source.tasks.clone().context("there is no task column")?);
-            let names: Vec<String> = if tasks.is_empty() {
-                all
-            } else {
-                tasks.iter().map(ToString::to_string).collect()
-            };
-            names
-                .into_iter()
-                .map(|name| {
-                    let mut rows = take(&name, "1", each)?;
-                    let each = rows.len();
-                    rows.extend(take(&name, "-1", each)?);
-                    rows.sort_unstable();
-                    Ok((name, rows))
-                })
-                .collect()
+            named()?;
+            let names = tasks.iter().map(ToString::to_string);
+            names.map(|name| both(name, each)).collect()
+        }
+        Choice::Balanced => {
+            let names = sorted(named()?).into_iter();
+            names.map(|name| both(name, 0)).collect()
         }
     }
 }
@@ -533,7 +537,7 @@ fn tasks_of(
                 .collect();
             (tasks, Some(classes))
         }
-        Choice::Tasks { .. } => {
+        Choice::Tasks { .. } | Choice::Balanced => {
             let tasks = groups
                 .iter()
                 .enumerate()
