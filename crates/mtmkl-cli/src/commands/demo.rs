@@ -28,13 +28,13 @@ const C: f64 = 6.0;
 /// Small, so that the weights are those of the exact optimum to all digits shown.
 const TOLERANCE: f64 = 1e-10;
 /// ζ, γ¹, γ², γ³ as printed in the paper's Table 1, one line per kernel.
-pub(super) const TABLE_1: [[f64; 4]; 3] = [
+pub const TABLE_1: [[f64; 4]; 3] = [
     [0.1828, 0.0, 0.0, 0.0295],
     [0.9421, 0.0, 0.0, 0.1976],
     [0.2812, 0.0, 0.0, 0.9333],
 ];
 /// What is fitted, in words.
-pub(super) const SETTING: &str = "\
+pub const SETTING: &str = "\
 The Iris case study: three one-vs-one tasks on sepal length and width, three kernels,
 PSCS (θᵗ = ζ + γᵗ, p = 2, q = 1), support vector machines with C = 6.";
 /// Points along each axis of the picture's grid.
@@ -280,12 +280,15 @@ fn keep_notes(
 }
 
 /// The model of the case, to set beside the paper's.
-pub(super) fn case() -> Result<Model> {
+///
+/// # Errors
+/// When it cannot be fitted, which would be a fault of ours.
+pub fn case() -> Result<Model> {
     fit(&iris()?)
 }
 
 /// Kernel weights beside Table 1 of the paper: a header and a row for each kernel.
-pub(super) fn weights(model: &Model) -> (Vec<String>, Vec<Vec<String>>) {
+pub fn weights(model: &Model) -> (Vec<String>, Vec<Vec<String>>) {
     let zero = mtmkl::grid::Grid::zeros(3, 3);
     let common = model.common().unwrap_or(&zero);
     let specific = model.specific().unwrap_or(&zero);

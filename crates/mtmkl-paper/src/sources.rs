@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use mtmkl_cli::input::{self, TableOptions, Values};
 
-use crate::input::mat::Value;
-use crate::input::{self, TableOptions, Values, idx, mat};
+use crate::mat::Value;
+use crate::{idx, mat};
 
 /// The rows of a data set.
 #[derive(Debug, Clone, PartialEq)]

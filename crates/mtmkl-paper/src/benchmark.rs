@@ -1,6 +1,6 @@
 //! The paper's data sets and the figures it prints for them (Tables 2 and 3), in per cent correct.
 
-use super::method::Method;
+use crate::method::Method;
 
 /// How the rows of a set are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
