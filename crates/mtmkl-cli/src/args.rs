@@ -79,7 +79,7 @@ pub enum Command {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// The folder for report.html, boundaries.svg and boundaries.png
+    /// The folder for report.html and boundaries.svg
     #[arg(long, short, default_value = ".", value_name = "FOLDER")]
     pub output: PathBuf,
     /// Print one JSON object instead of tables
