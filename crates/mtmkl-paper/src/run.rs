@@ -221,6 +221,7 @@ fn table(args: &Arguments, number: u8) -> Result<Outcome> {
     let path = args.output.join(format!("{name}.journal"));
     let (journal, lines) = Journal::open(
         &path,
+        // As journals have said from the beginning.
         &format!("mtmkl reproduce {name}"),
         &fingerprint,
         args.resume,

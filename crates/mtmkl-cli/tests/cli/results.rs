@@ -171,6 +171,23 @@ fn the_demo_writes_its_files() {
 }
 
 #[test]
+fn a_model_on_two_columns_has_its_picture_in_the_report() {
+    let folder = tables();
+    let flags = "--kernel rbf:sigma=1 --scale standard -o two.model --report two.html";
+    folder
+        .run(&format!("fit two.csv --target label {flags}"))
+        .good();
+    let page = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    assert!(page("two.html").contains("The decision boundary over a and b"));
+    folder.run("report two.model -o again.html").good();
+    assert_eq!(page("again.html"), page("two.html"));
+    folder
+        .run("fit three.csv --target kind --kernel linear --report three.html")
+        .good();
+    assert!(!page("three.html").contains("id=\"pictures\""));
+}
+
+#[test]
 fn the_trace_goes_to_standard_error() {
     let folder = tables();
     let ran = folder.run("fit two.csv --target label -v");
