@@ -201,47 +201,8 @@ fn table(args: &Arguments, number: u8) -> Result<Outcome> {
         .iter()
         .map(|set| Experiment::new(set, sources::read(set.name, folder)?, &settings))
         .collect::<Result<Vec<_>>>()?;
-    let mut fingerprint = Fingerprint::default();
-    let kernels: Vec<&str> = settings
-        .kernels
-        .iter()
-        .map(|view| view.name.as_str())
-        .collect();
-    fingerprint
-        .bytes(
-            format!(
-                "{:?} {kernels:?} {} {} {}",
-                settings.scale, settings.seed, args.tol, args.max_passes
-            )
-            .as_bytes(),
-        )
-        .numbers(&C.map(|c| DOUBLED * c))
-        .numbers(&q())
-        .numbers(&TANG);
     let path = args.output.join(format!("{name}.journal"));
-    let (journal, lines) = Journal::open(
-        &path,
-        // As journals have said from the beginning.
-        &format!("mtmkl reproduce {name}"),
-        &fingerprint,
-        args.resume,
-    )?;
-    let mut known: BTreeMap<Key, Unit> = BTreeMap::new();
-    for line in lines {
-        let unit: Unit = serde_json::from_value(line)
-            .with_context(|| format!("{} cannot be read", path.display()))?;
-        if experiments
-            .iter()
-            .any(|one| one.set.name == unit.set && one.data != unit.data)
-        {
-            bail!(
-                "{} has results of other data for the set `{}`; give another folder with -o, or remove it",
-                path.display(),
-                unit.set
-            );
-        }
-        known.insert(unit.key(), unit);
-    }
+    let (journal, known) = opened(args, &path, &settings, &experiments)?;
     let stop = interruptible();
     let done = work(args, &experiments, known, &journal, &stop)?;
     let wanted: Vec<Key> = experiments
@@ -271,6 +232,63 @@ fn table(args: &Arguments, number: u8) -> Result<Outcome> {
         &units,
         described(args, &settings, &experiments),
     );
+    written(args, &figures)?;
+    Ok(Outcome::Done)
+}
+
+/// The journal, and the units that it has already.
+fn opened(
+    args: &Arguments,
+    path: &Path,
+    settings: &Settings,
+    experiments: &[Experiment],
+) -> Result<(Journal, BTreeMap<Key, Unit>)> {
+    let mut fingerprint = Fingerprint::default();
+    let kernels: Vec<&str> = settings
+        .kernels
+        .iter()
+        .map(|view| view.name.as_str())
+        .collect();
+    fingerprint
+        .bytes(
+            format!(
+                "{:?} {kernels:?} {} {} {}",
+                settings.scale, settings.seed, args.tol, args.max_passes
+            )
+            .as_bytes(),
+        )
+        .numbers(&C.map(|c| DOUBLED * c))
+        .numbers(&q())
+        .numbers(&TANG);
+    let (journal, lines) = Journal::open(
+        path,
+        // As journals have said from the beginning.
+        &format!("mtmkl reproduce {}", args.table.name()),
+        &fingerprint,
+        args.resume,
+    )?;
+    let mut known: BTreeMap<Key, Unit> = BTreeMap::new();
+    for line in lines {
+        let unit: Unit = serde_json::from_value(line)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
+        if experiments
+            .iter()
+            .any(|one| one.set.name == unit.set && one.data != unit.data)
+        {
+            bail!(
+                "{} has results of other data for the set `{}`; give another folder with -o, or remove it",
+                path.display(),
+                unit.set
+            );
+        }
+        known.insert(unit.key(), unit);
+    }
+    Ok((journal, known))
+}
+
+/// Writes and prints the figures.
+fn written(args: &Arguments, figures: &Figures) -> Result<()> {
+    let name = args.table.name();
     let object = figures.json();
     write(args, name, &figures.markdown(), &figures.csv(), &object)?;
     for (set, svg) in figures.pictures() {
@@ -292,7 +310,7 @@ fn table(args: &Arguments, number: u8) -> Result<Outcome> {
             args.output.display()
         ))?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Fits what is not known yet, draw by draw, so that only one draw's Gram matrices are there at a time.
