@@ -20,7 +20,7 @@ const ROOM: [f64; 2] = [0.05, 0.0];
 /// of any other model. The samples are the support rows, or those that `samples` has for each task.
 pub fn panels(model: &Model, samples: Option<&[Vec<Point>]>) -> Option<Vec<Panel>> {
     let frame = Frame::of(model);
-    let plane = Plane::new(model, &frame)?;
+    let plane = Plane::new(model, frame.as_ref())?;
     ROOM.iter()
         .find_map(|&room| plane.panels(samples, room).ok())
 }
@@ -55,7 +55,7 @@ pub(crate) fn picture(model: &Model) -> Option<Picture> {
 /// What is common to all panels.
 struct Plane<'a> {
     model: &'a Model,
-    frame: &'a Option<Frame>,
+    frame: Option<&'a Frame>,
     /// Names of the two features.
     labels: [String; 2],
     /// (offset, factor) of each: kernels see (value − offset) · factor.
@@ -63,7 +63,7 @@ struct Plane<'a> {
 }
 
 impl<'a> Plane<'a> {
-    fn new(model: &'a Model, frame: &'a Option<Frame>) -> Option<Self> {
+    fn new(model: &'a Model, frame: Option<&'a Frame>) -> Option<Self> {
         let computed = model
             .kernels()
             .iter()
@@ -137,7 +137,9 @@ impl<'a> Plane<'a> {
 
     fn panels(&self, samples: Option<&[Vec<Point>]>, room: f64) -> mtmkl::Result<Vec<Panel>> {
         let tasks = self.model.tasks();
-        let against_rest = matches!(&self.frame, Some(frame) if frame.scheme == Some(Scheme::Ova));
+        let against_rest = self
+            .frame
+            .is_some_and(|frame| frame.scheme == Some(Scheme::Ova));
         let labels = tasks
             .iter()
             .any(|task| task.beta.iter().any(|&beta| beta < 0.0));
