@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mtmkl_cli::input::mat::{self, Value};
+use mtmkl_paper::mat::{self, Value};
 
 /// Well under the memory that the fuzzer allows.
 const LIMIT: u64 = 64 << 20;

@@ -405,7 +405,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         settings = [(name, str(value)) for name, value in self.get_params(deep=False).items() if value is not None]
-        page = self._model.report(type(self).__name__, self.solver, self._number("tol"), settings)
+        page = self._model.report(type(self).__name__, settings)
         if path is not None:
             target = Path(path)
             temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")

@@ -31,6 +31,15 @@ def test_the_report_is_one_page(model, tmp_path):
     assert not re.search(r"(src|href)=\"https?:", page)
 
 
+def test_a_model_of_two_features_has_a_picture_of_the_plane(model, rng):
+    X = rng.normal(size=(40, 2))
+    assert "The decision boundary over" in MKLClassifier(["rbf"]).fit(X, X[:, 0] > 0).report()
+    assert "Which class is predicted" in MKLClassifier(["rbf"]).fit(X, np.digitize(X[:, 0], [-0.5, 0.5])).report()
+    assert "The prediction over" in MKLRegressor(["rbf"]).fit(X, X[:, 0]).report()
+    assert "What counts as inside" in MKLOneClassSVM(["rbf"]).fit(X).report()
+    assert 'id="pictures"' not in MKLOneClassSVM(["rbf"]).fit(rng.normal(size=(40, 3))).report()
+
+
 def test_a_notebook_shows_the_report_of_a_fitted_model_and_a_diagram_before(model):
     view = model._repr_html_()
     assert html.unescape(re.search(r'srcdoc="([^"]*)"', view)[1]) == model.report()

@@ -8,7 +8,6 @@ pub mod choices;
 pub mod commands;
 pub mod config;
 pub mod dataset;
-pub mod experiments;
 pub mod frame;
 pub mod input;
 pub mod journal;
@@ -71,7 +70,6 @@ fn dispatch(arguments: &[OsString]) -> u8 {
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Report(args) => commands::report::run(args),
-        Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "mtmkl", &mut text);
@@ -79,6 +77,15 @@ fn dispatch(arguments: &[OsString]) -> u8 {
         }
         Command::Man { command } => manual(command.as_deref()),
     };
+    code(result)
+}
+
+/// Runs a command of any program and returns its exit code; errors and panics are said on standard error.
+pub fn ended(command: impl FnOnce() -> anyhow::Result<Outcome>) -> u8 {
+    guarded(|| code(command()))
+}
+
+fn code(result: anyhow::Result<Outcome>) -> u8 {
     match result {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::NotConverged) => 1,

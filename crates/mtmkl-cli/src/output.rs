@@ -121,13 +121,6 @@ fn first_of(shown: usize, tasks: usize) -> String {
     }
 }
 
-/// A table in Markdown.
-pub fn markdown_table(header: &[String], rows: &[Vec<String>]) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let rule: Vec<String> = header.iter().map(|_| "---".to_string()).collect();
-    line(header) + &line(&rule) + &rows.iter().map(|row| line(row)).collect::<String>()
-}
-
 /// A weight: four digits, a dot where they are all zero, so that sparsity is seen.
 pub fn weight(value: f64) -> String {
     if value < 5e-5 {

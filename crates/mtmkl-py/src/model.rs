@@ -347,26 +347,21 @@ impl Model {
         Ok(values.into_pyarray(py))
     }
 
-    /// The model as one HTML page, with the scores and pictures in its notes; `settings` and `tolerance` as they were given.
+    /// The model as one HTML page, with the settings as they were given.
     fn report(
         &self,
         py: Python<'_>,
         title: String,
-        solver: String,
-        tolerance: f64,
         settings: Vec<(String, String)>,
     ) -> PyResult<String> {
         let model = &self.model;
         released(py, &Origins::default(), || {
-            let mut report = mtmkl_report::Report::from(model.as_ref())
-                .with_notes(model.notes())
-                .map_err(|error| mtmkl::Error::Format {
-                    problem: error.to_string(),
+            let report =
+                mtmkl_report::Report::of(model, Some(title), settings).map_err(|error| {
+                    mtmkl::Error::Format {
+                        problem: error.to_string(),
+                    }
                 })?;
-            report.title = title;
-            report.solver = solver;
-            report.tolerance = Some(tolerance);
-            report.settings = settings;
             Ok(mtmkl_report::html(&report))
         })
     }

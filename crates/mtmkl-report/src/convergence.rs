@@ -1,7 +1,8 @@
 //! How the solver got there: bounds and gap over the passes.
 
 use crate::PassEntry;
-use crate::chart::{Axis, Chart, Line};
+use crate::axis::Axis;
+use crate::chart::{Chart, Line};
 use crate::page::{Section, scroll_box};
 use crate::text::{count, duration, gap_percent, number, plural, put, superscript};
 use crate::view::View;

@@ -1,7 +1,9 @@
 //! Figures of several methods over a few settings, as lines with a legend.
 
-use crate::chart::Axis;
-use crate::text::{esc, put};
+use crate::axis::Axis;
+use crate::scene::{
+    Anchor, GREY, Item, Look, PALE, Paint, Place, Polyline, Pt, Scene, Stroke, Text,
+};
 
 /// One method.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,129 +34,140 @@ pub struct Curves {
 }
 
 /// Colours that people who see few of them can still tell apart (Okabe and Ito).
-const COLOURS: [&str; 8] = [
-    "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c959f",
+const COLOURS: [[u8; 3]; 8] = [
+    [213, 94, 0],
+    [0, 114, 178],
+    [0, 158, 115],
+    [204, 121, 167],
+    [230, 159, 0],
+    [86, 180, 233],
+    [0, 0, 0],
+    [140, 149, 159],
 ];
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 320.0;
+const LEFT: f64 = 56.0;
 /// Where the legend begins.
 const RIGHT: f64 = 400.0;
+const TOP: f64 = 36.0;
+const BOTTOM: f64 = HEIGHT - 46.0;
+const SIZE: f64 = 12.0;
 
 impl Curves {
     /// The picture as an SVG file of its own.
     pub fn svg(&self) -> String {
-        let (left, top, bottom) = (56.0, 36.0, HEIGHT - 46.0);
-        let finite = |pick: fn(f64, f64) -> f64, from: f64| {
-            self.curves
-                .iter()
-                .flat_map(|curve| &curve.values)
-                .copied()
-                .filter(|v| v.is_finite())
-                .fold(from, pick)
+        let y = self.axis();
+        let mut items = self.frame(&y);
+        for number in 0..self.curves.len() {
+            self.curve(number, &y, &mut items);
+        }
+        let scene = Scene {
+            width: WIDTH,
+            height: HEIGHT,
+            place: Place::File {
+                title: self.title.clone(),
+                description: format!("{} over {}", self.up, self.across),
+            },
+            items,
         };
-        let (low, high) = (
-            finite(f64::min, f64::INFINITY),
-            finite(f64::max, f64::NEG_INFINITY),
-        );
+        scene.svg()
+    }
+
+    fn axis(&self) -> Axis {
+        let all = self.curves.iter().flat_map(|curve| &curve.values).copied();
+        let finite = all.filter(|v| v.is_finite());
+        let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+            (low.min(v), high.max(v))
+        });
         let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
         let room = 0.05 * (high - low);
-        let y = Axis::over(low - room, high + room, 6.0);
-        let px = |place: usize| {
-            let steps = self.places.len().saturating_sub(1).max(1) as f64;
-            left + 20.0 + (RIGHT - left - 40.0) * place as f64 / steps
-        };
-        let py = |value: f64| bottom - (bottom - top) * y.place(value);
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-             role=\"img\" aria-label=\"{0}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#1f2328\">\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\
-             <text x=\"12\" y=\"20\" font-weight=\"600\" font-size=\"13\">{0}</text>",
-            esc(&self.title)
-        );
-        for (value, text) in &y.ticks {
-            let at = py(*value);
-            put!(
-                out,
-                "<path d=\"M{left} {at:.1}H{RIGHT}\" stroke=\"#d8dee4\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-                left - 6.0,
-                at + 4.0
-            );
-        }
-        put!(
-            out,
-            "<path d=\"M{left} {bottom}H{RIGHT}\" stroke=\"#57606a\"/>"
-        );
-        for (place, name) in self.places.iter().enumerate() {
-            put!(
-                out,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                px(place),
-                bottom + 17.0,
-                esc(name)
-            );
-        }
-        put!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#57606a\">{}</text>\
-             <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#57606a\">{}</text>",
-            f64::midpoint(left, RIGHT),
-            HEIGHT - 8.0,
-            esc(&self.across),
-            f64::midpoint(top, bottom),
-            esc(&self.up)
-        );
-        for (number, curve) in self.curves.iter().enumerate() {
-            let colour = COLOURS[number % COLOURS.len()];
-            let dash = if curve.foreign {
-                " stroke-dasharray=\"5 4\""
-            } else {
-                ""
-            };
-            let mut path = String::new();
-            let mut marks = String::new();
-            for (place, &value) in curve
-                .values
-                .iter()
-                .enumerate()
-                .filter(|(_, value)| value.is_finite())
-            {
-                let (x, at) = (px(place), py(value));
-                put!(
-                    path,
-                    "{}{x:.1} {at:.1}",
-                    if path.is_empty() { 'M' } else { 'L' }
-                );
-                put!(
-                    marks,
-                    "<circle cx=\"{x:.1}\" cy=\"{at:.1}\" r=\"3\" fill=\"{colour}\"/>"
-                );
-                if let Some(spread) = curve.spreads.get(place).filter(|spread| spread.is_finite()) {
-                    // Beside each other, so that bars of several methods can be told apart.
-                    let x = x + 3.0 * (number as f64 - 0.5 * self.curves.len() as f64);
-                    let (from, to) = (py(value - spread).min(bottom), py(value + spread).max(top));
-                    put!(
-                        marks,
-                        "<path d=\"M{x:.1} {from:.1}V{to:.1}\" stroke=\"{colour}\" stroke-opacity=\"0.45\"/>"
-                    );
-                }
-            }
-            put!(
-                out,
-                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"{dash}/>{marks}"
-            );
-            let at = top + 8.0 + 18.0 * number as f64;
-            put!(
-                out,
-                "<path d=\"M{:.1} {at:.1}h22\" stroke=\"{colour}\" stroke-width=\"1.8\"{dash}/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                RIGHT + 14.0,
-                RIGHT + 42.0,
-                at + 4.0,
-                esc(&curve.name)
-            );
-        }
-        out.push_str("</svg>");
-        out
+        Axis::over(low - room, high + room, 6.0)
     }
+
+    /// Where a place is, from left to right.
+    fn across(&self, place: usize) -> f64 {
+        let steps = self.places.len().saturating_sub(1).max(1) as f64;
+        LEFT + 20.0 + (RIGHT - LEFT - 40.0) * place as f64 / steps
+    }
+
+    /// Title, axes and their names.
+    fn frame(&self, y: &Axis) -> Vec<Item> {
+        let text = |at: Pt, content: &str| Text::new(at, SIZE, content);
+        let line = |at: f64, paint| {
+            let stroke = Stroke::solid(paint, 1.0);
+            Item::segment((LEFT, at), (RIGHT, at), Look::drawn(stroke))
+        };
+        let mut items = vec![Item::Text(
+            Text::new((12.0, 20.0), 13.0, &self.title).bold(),
+        )];
+        for (value, name) in &y.ticks {
+            let at = height(y, *value);
+            items.push(line(at, PALE));
+            let label = text((LEFT - 6.0, at + 4.0), name).anchored(Anchor::End);
+            items.push(Item::Text(label));
+        }
+        items.push(line(BOTTOM, GREY));
+        for (place, name) in self.places.iter().enumerate() {
+            let label = text((self.across(place), BOTTOM + 17.0), name);
+            items.push(Item::Text(label.anchored(Anchor::Middle)));
+        }
+        let title = |at, content| text(at, content).anchored(Anchor::Middle).painted(GREY);
+        let below = (f64::midpoint(LEFT, RIGHT), HEIGHT - 8.0);
+        let beside = (14.0, f64::midpoint(TOP, BOTTOM));
+        items.push(Item::Text(title(below, &self.across)));
+        items.push(Item::Text(title(beside, &self.up).upwards()));
+        items
+    }
+
+    /// A line with its points, their spread, and its entry of the legend.
+    fn curve(&self, number: usize, y: &Axis, items: &mut Vec<Item>) {
+        let curve = &self.curves[number];
+        let paint = Paint::solid(COLOURS[number % COLOURS.len()]);
+        let stroke = Stroke {
+            dash: curve.foreign.then_some((5.0, 4.0)),
+            ..Stroke::solid(paint, 1.8)
+        };
+        let mut points = Vec::new();
+        let mut marks = Vec::new();
+        let values = curve.values.iter().enumerate();
+        for (place, &value) in values.filter(|(_, value)| value.is_finite()) {
+            let centre = (self.across(place), height(y, value));
+            points.push(centre);
+            marks.push(Item::Circle {
+                centre,
+                radius: 3.0,
+                look: Look::filled(paint),
+            });
+            let spread = curve.spreads.get(place).filter(|spread| spread.is_finite());
+            if let Some(spread) = spread {
+                // Beside each other, so that bars of several methods can be told apart.
+                let x = centre.0 + 3.0 * (number as f64 - 0.5 * self.curves.len() as f64);
+                let from = height(y, value - spread).min(BOTTOM);
+                let to = height(y, value + spread).max(TOP);
+                let faint = Paint {
+                    alpha: 0.45,
+                    ..paint
+                };
+                let look = Look::drawn(Stroke::solid(faint, 1.0));
+                marks.push(Item::segment((x, from), (x, to), look));
+            }
+        }
+        items.push(Item::path(
+            vec![Polyline::open(points)],
+            Look::drawn(stroke),
+        ));
+        items.extend(marks);
+        let at = TOP + 8.0 + 18.0 * number as f64;
+        let key = ((RIGHT + 14.0, at), (RIGHT + 36.0, at));
+        items.push(Item::segment(key.0, key.1, Look::drawn(stroke)));
+        let name = Text::new((RIGHT + 42.0, at + 4.0), SIZE, &curve.name);
+        items.push(Item::Text(name));
+    }
+}
+
+/// Where a value lies, from the top.
+fn height(y: &Axis, value: f64) -> f64 {
+    BOTTOM - (BOTTOM - TOP) * y.place(value)
 }
 
 #[cfg(test)]
@@ -190,6 +203,6 @@ mod tests {
         assert_eq!(heights.len(), 3);
         assert!(heights[0] > heights[2] && heights[2] > heights[1]);
         // Nothing at all is still a picture.
-        assert!(Curves::default().svg().ends_with("</svg>"));
+        assert!(Curves::default().svg().ends_with("</svg>\n"));
     }
 }

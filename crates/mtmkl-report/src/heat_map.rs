@@ -1,6 +1,8 @@
 //! Scores over a grid of settings as a picture: a table whose cells are shaded by their figures.
 
-use crate::text::{esc, put};
+use crate::scene::{
+    Anchor, GREY, Item, Look, Paint, Place, Polyline, Pt, Scene, Stroke, Text, WHITE,
+};
 
 /// A table of figures, some of which may be missing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,6 +35,11 @@ const COLUMN: f64 = 62.0;
 const ROW: f64 = 26.0;
 /// Width of a letter of the names.
 const LETTER: f64 = 6.8;
+/// Where the rows begin.
+const TOP: f64 = 64.0;
+const SIZE: f64 = 12.0;
+const BLUE: [u8; 3] = [9, 105, 218];
+const CHOSEN: Stroke = Stroke::solid(Paint::solid([188, 76, 0]), 2.5);
 
 impl HeatMap {
     /// The picture as an SVG file of its own.
@@ -41,119 +48,102 @@ impl HeatMap {
         let left =
             24.0 + LETTER * widest(&self.rows).unwrap_or(0).max(self.up.chars().count()) as f64;
         let column = COLUMN.max(12.0 + LETTER * widest(&self.columns).unwrap_or(0) as f64);
-        let top = 64.0;
         let drawn = left + column * self.columns.len() as f64 + 16.0;
         let letters = self.title.chars().count().max(self.note.chars().count()) as f64;
-        let width = drawn.max(24.0 + LETTER * letters);
         let height =
-            top + ROW * self.rows.len() as f64 + if self.note.is_empty() { 16.0 } else { 36.0 };
-        let finite = || {
-            self.values
-                .iter()
-                .flatten()
-                .copied()
-                .filter(|v| v.is_finite())
-        };
-        let low = finite().fold(f64::INFINITY, f64::min);
-        let high = finite().fold(f64::NEG_INFINITY, f64::max);
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             role=\"img\" aria-label=\"{}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#1f2328\">\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\
-             <text x=\"12\" y=\"20\" font-weight=\"600\" font-size=\"13\">{}</text>\
-             <text x=\"{:.1}\" y=\"40\" text-anchor=\"middle\" fill=\"#57606a\">{}</text>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#57606a\">{}</text>",
-            esc(&self.title),
-            esc(&self.title),
-            left + 0.5 * column * self.columns.len() as f64,
-            esc(&self.across),
-            left - 10.0,
-            top - 6.0,
-            esc(&self.up)
-        );
-        for (number, name) in self.columns.iter().enumerate() {
-            put!(
-                out,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                left + column * (number as f64 + 0.5),
-                top - 6.0,
-                esc(name)
-            );
-        }
-        for (row, name) in self.rows.iter().enumerate() {
-            let y = top + ROW * row as f64;
-            put!(
-                out,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                left - 10.0,
-                y + 17.0,
-                esc(name)
-            );
-            for number in 0..self.columns.len() {
-                let value = self
-                    .values
-                    .get(row)
-                    .and_then(|row| row.get(number))
-                    .copied()
-                    .unwrap_or(f64::NAN);
-                let x = left + column * number as f64;
-                if !value.is_finite() {
-                    put!(
-                        out,
-                        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#8c959f\">–</text>",
-                        x + 0.5 * column,
-                        y + 17.0
-                    );
-                    continue;
-                }
-                let share = if high > low {
-                    (value - low) / (high - low)
-                } else {
-                    1.0
-                };
-                let share = if self.higher_is_better {
-                    share
-                } else {
-                    1.0 - share
-                };
-                let star = if self.marked.contains(&(row, number)) {
-                    "*"
-                } else {
-                    ""
-                };
-                let chosen = self.best == Some((row, number));
-                put!(
-                    out,
-                    "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\" fill=\"#0969da\" fill-opacity=\"{:.3}\"{}/>\
-                     <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\"{}{}>{value:.4}{star}</text>",
-                    x + 1.0,
-                    y + 1.0,
-                    column - 2.0,
-                    ROW - 2.0,
-                    // The difference between good and best is what one looks for.
-                    0.04 + 0.86 * share.powi(2),
-                    if chosen {
-                        " stroke=\"#bc4c00\" stroke-width=\"2.5\""
-                    } else {
-                        ""
-                    },
-                    x + 0.5 * column,
-                    y + 17.0,
-                    if share > 0.75 { " fill=\"#fff\"" } else { "" },
-                    if chosen { " font-weight=\"700\"" } else { "" }
-                );
-            }
+            TOP + ROW * self.rows.len() as f64 + if self.note.is_empty() { 16.0 } else { 36.0 };
+        let mut items = self.names(left, column);
+        for (row, column_number) in (0..self.rows.len())
+            .flat_map(|row| (0..self.columns.len()).map(move |column| (row, column)))
+        {
+            let corner = (left + column * column_number as f64, TOP + ROW * row as f64);
+            self.cell((row, column_number), corner, column, &mut items);
         }
         if !self.note.is_empty() {
-            put!(
-                out,
-                "<text x=\"12\" y=\"{:.1}\" fill=\"#57606a\">{}</text>",
-                height - 12.0,
-                esc(&self.note)
-            );
+            let note = Text::new((12.0, height - 12.0), SIZE, &self.note);
+            items.push(Item::Text(note.painted(GREY)));
         }
-        out.push_str("</svg>");
-        out
+        let scene = Scene {
+            width: drawn.max(24.0 + LETTER * letters).round(),
+            height: height.round(),
+            place: Place::File {
+                title: self.title.clone(),
+                description: format!("A table of {} by {}", self.up, self.across),
+            },
+            items,
+        };
+        scene.svg()
+    }
+
+    /// The title, and the names of rows and columns.
+    fn names(&self, left: f64, column: f64) -> Vec<Item> {
+        let text = |at: Pt, content: &str, anchor| Text::new(at, SIZE, content).anchored(anchor);
+        let middle = left + 0.5 * column * self.columns.len() as f64;
+        let mut items = vec![
+            Text::new((12.0, 20.0), 13.0, &self.title).bold(),
+            text((middle, 40.0), &self.across, Anchor::Middle).painted(GREY),
+            text((left - 10.0, TOP - 6.0), &self.up, Anchor::End).painted(GREY),
+        ];
+        for (number, name) in self.columns.iter().enumerate() {
+            let at = (left + column * (number as f64 + 0.5), TOP - 6.0);
+            items.push(text(at, name, Anchor::Middle));
+        }
+        for (row, name) in self.rows.iter().enumerate() {
+            let at = (left - 10.0, TOP + ROW * row as f64 + 17.0);
+            items.push(text(at, name, Anchor::End));
+        }
+        items.into_iter().map(Item::Text).collect()
+    }
+
+    /// How good a figure is among all, 0 to 1.
+    fn share(&self, value: f64) -> f64 {
+        let finite = self.values.iter().flatten().filter(|v| v.is_finite());
+        let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &v| {
+            (low.min(v), high.max(v))
+        });
+        let share = if high > low {
+            (value - low) / (high - low)
+        } else {
+            1.0
+        };
+        if self.higher_is_better {
+            share
+        } else {
+            1.0 - share
+        }
+    }
+
+    /// A figure on its shade.
+    fn cell(&self, at: (usize, usize), corner: Pt, column: f64, items: &mut Vec<Item>) {
+        let value = self.values.get(at.0).and_then(|row| row.get(at.1));
+        let value = value.copied().unwrap_or(f64::NAN);
+        let base = (corner.0 + 0.5 * column, corner.1 + 17.0);
+        if !value.is_finite() {
+            let none = Text::new(base, SIZE, "–").anchored(Anchor::Middle);
+            items.push(Item::Text(none.painted(GREY)));
+            return;
+        }
+        let share = self.share(value);
+        let chosen = self.best == Some(at);
+        let shade = Paint {
+            rgb: BLUE,
+            // The difference between good and best is what one looks for.
+            alpha: 0.04 + 0.86 * share.powi(2),
+        };
+        let area = Polyline::rectangle((corner.0 + 1.0, corner.1 + 1.0), (column - 2.0, ROW - 2.0));
+        let look = Look::Own {
+            fill: Some(shade),
+            stroke: chosen.then_some(CHOSEN),
+        };
+        items.push(Item::path(vec![area], look));
+        let star = if self.marked.contains(&at) { "*" } else { "" };
+        let figure = Text::new(base, SIZE, format!("{value:.4}{star}")).anchored(Anchor::Middle);
+        let figure = if share > 0.75 {
+            figure.painted(WHITE)
+        } else {
+            figure
+        };
+        items.push(Item::Text(if chosen { figure.bold() } else { figure }));
     }
 }
 

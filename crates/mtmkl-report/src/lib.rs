@@ -28,14 +28,17 @@
 //! assert!(page.contains("a &lt; b"));
 //! ```
 
+mod axis;
 pub mod boundary;
 mod chart;
 mod convergence;
 mod curves;
 mod heat_map;
+mod letters;
 mod model;
 pub mod notes;
 mod page;
+mod scene;
 mod scores;
 mod spaces;
 mod tables;

@@ -1,4 +1,4 @@
-//! What the page shows of a model itself; the caller adds what only it knows (title, settings, scores, pictures).
+//! The report of a model: assembled here, for every program.
 
 use mtmkl::Model;
 use mtmkl::grid::Grid;
@@ -6,10 +6,47 @@ use mtmkl::solver::{Fallback, SolverSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{PassEntry, Report, TaskEntry};
+use crate::notes::Unreadable;
+use crate::{PassEntry, Picture, Report, TaskEntry, boundary};
 
-impl From<&Model> for Report {
-    fn from(model: &Model) -> Self {
+impl Report {
+    /// Everything the page shows of a model: what it holds, what its notes say, the picture of a model on two features, and what only
+    /// the caller knows: its settings, and a title in place of the table's name.
+    ///
+    /// # Errors
+    /// When a note cannot be read.
+    pub fn of(
+        model: &Model,
+        title: Option<String>,
+        settings: Vec<(String, String)>,
+    ) -> Result<Self, Unreadable> {
+        let mut report = Self::bare(model).with_notes(model.notes())?;
+        let table = report.data.iter().find(|(key, _)| key == "table");
+        report.title = title
+            .or_else(|| table.map(|(_, table)| format!("mtmkl: {table}")))
+            .unwrap_or_else(|| "mtmkl model".to_string());
+        // Of older models, which do not say it themselves.
+        let given = |name: &str| {
+            let setting = settings.iter().find(|(key, _)| key == name);
+            setting.map(|(_, value)| value.clone())
+        };
+        if report.solver.is_empty() {
+            report.solver = given("solver").unwrap_or_else(|| "newton".to_string());
+        }
+        report.tolerance = report
+            .tolerance
+            .or_else(|| given("tol").and_then(|value| value.parse().ok()));
+        if report.pictures.is_empty() {
+            report.pictures = boundary::picture(model)
+                .into_iter()
+                .collect::<Vec<Picture>>();
+        }
+        report.settings = settings;
+        Ok(report)
+    }
+
+    /// What the model itself holds.
+    fn bare(model: &Model) -> Self {
         let outcome = model.outcome();
         let grid =
             |grid: &Grid| -> Vec<Vec<f64>> { grid.iter_rows().map(<[f64]>::to_vec).collect() };

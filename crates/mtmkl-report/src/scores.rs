@@ -1,6 +1,6 @@
 //! Scores per task, beside the baselines.
 
-use crate::chart::Axis;
+use crate::axis::Axis;
 use crate::page::{Section, scroll_box};
 use crate::text::{capital, esc, name, number, plural, put};
 use crate::view::View;

@@ -27,8 +27,10 @@ impl Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // Not allowed in HTML at all, not even as a reference.
-                c if c.is_control() && !c.is_whitespace() => f.write_char('\u{fffd}')?,
+                '\t' | '\n' | '\r' => f.write_char(c)?,
+                // Not allowed in HTML or SVG at all, not even as a reference.
+                '\u{fffe}' | '\u{ffff}' => f.write_char('\u{fffd}')?,
+                c if c.is_control() => f.write_char('\u{fffd}')?,
                 c => f.write_char(c)?,
             }
         }

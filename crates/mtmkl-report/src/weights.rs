@@ -1,6 +1,7 @@
 //! The heat maps: which task uses which kernel, and how much.
 
 use crate::page::{Section, scroll_box};
+use crate::scene::{Item, Look, Place, Polyline, Scene};
 use crate::text::{count, esc, list, name, plural, put, share, weight};
 use crate::view::View;
 
@@ -272,30 +273,43 @@ fn parts(out: &mut String, view: &View<'_>, top: f64) {
 fn overview(out: &mut String, view: &View<'_>, top: f64) {
     let (tasks, kernels) = (view.tasks.len(), view.kernels.len());
     // One path a shade: a rectangle each would be several times as much to load.
-    let mut paths = vec![String::new(); LEVELS + 1];
+    let mut shades = vec![Vec::new(); LEVELS + 1];
     for t in 0..tasks {
         for (m, w) in view.theta(t).into_iter().enumerate() {
             if let Some(k) = level(w, top) {
-                put!(paths[k], "M{m} {t}h1v1h-1z");
+                let corner = (m as f64, t as f64);
+                shades[k].push(Polyline::rectangle(corner, (1.0, 1.0)));
             }
         }
     }
+    let shown = shades.into_iter().enumerate();
+    let items = shown
+        .filter(|(_, cells)| !cells.is_empty())
+        .map(|(k, cells)| Item::path(cells, Look::Class(format!("k{k}"))));
     // Square cells where the page is as wide as on a desk, but never a hairline nor a tower.
     let height = (tasks as f64 * 900.0 / kernels as f64).clamp(24.0, 560.0);
+    let map = Scene {
+        width: kernels as f64,
+        height: tasks as f64,
+        place: Place::Page {
+            attributes: format!("preserveAspectRatio=\"none\" style=\"height:{height:.0}px\""),
+            label: format!(
+                "Map of all weights, {} down by {} across; the table below has the numbers",
+                plural(tasks, "task"),
+                plural(kernels, "kernel")
+            ),
+        },
+        items: items.collect(),
+    };
     put!(
         out,
         "<figure class=\"overview\"><div class=\"frame\"><span class=\"across\" aria-hidden=\"true\">kernels →</span>\
-         <span class=\"down\" aria-hidden=\"true\">tasks →</span><svg viewBox=\"0 0 {kernels} {tasks}\" preserveAspectRatio=\"none\" role=\"img\" \
-         style=\"height:{height:.0}px\" aria-label=\"Map of all weights, {} down by {} across; the table below has the numbers\">",
-        plural(tasks, "task"),
-        plural(kernels, "kernel")
+         <span class=\"down\" aria-hidden=\"true\">tasks →</span>{}",
+        map.svg()
     );
-    for (k, path) in paths.iter().enumerate().filter(|(_, p)| !p.is_empty()) {
-        put!(out, "<path class=\"k{k}\" d=\"{path}\"/>");
-    }
     put!(
         out,
-        "</svg></div><figcaption>The whole map at a glance: {} from top to bottom, {} from left to right, from <b>{}</b> to <b>{}</b>. \
+        "</div><figcaption>The whole map at a glance: {} from top to bottom, {} from left to right, from <b>{}</b> to <b>{}</b>. \
          Empty means exactly 0.</figcaption></figure>",
         plural(tasks, "task"),
         plural(kernels, "kernel"),

@@ -8,7 +8,7 @@ use mtmkl::kernel::parse_kernel;
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Fitting, Model, Problem, ProblemSpec, Rows, Samples, Targets, Task};
-use mtmkl_report::boundary::{self, Panel, Point};
+use mtmkl_report::boundary::{self, Field, Panel, Point};
 use serde_json::json;
 
 use super::Outcome;
@@ -28,17 +28,15 @@ const C: f64 = 6.0;
 /// Small, so that the weights are those of the exact optimum to all digits shown.
 const TOLERANCE: f64 = 1e-10;
 /// ζ, γ¹, γ², γ³ as printed in the paper's Table 1, one line per kernel.
-pub(super) const TABLE_1: [[f64; 4]; 3] = [
+pub const TABLE_1: [[f64; 4]; 3] = [
     [0.1828, 0.0, 0.0, 0.0295],
     [0.9421, 0.0, 0.0, 0.1976],
     [0.2812, 0.0, 0.0, 0.9333],
 ];
 /// What is fitted, in words.
-pub(super) const SETTING: &str = "\
+pub const SETTING: &str = "\
 The Iris case study: three one-vs-one tasks on sepal length and width, three kernels,
 PSCS (θᵗ = ζ + γᵗ, p = 2, q = 1), support vector machines with C = 6.";
-/// Points along each axis of the picture's grid.
-const GRID: usize = 121;
 
 /// Two features and the class of each flower.
 struct Iris {
@@ -149,49 +147,35 @@ fn accuracies(iris: &Iris, model: &Model) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// Three panels: flowers, boundary and margins.
+/// Three panels as in the paper: all flowers of a pair, boundary and margins, on the scaled axes.
 fn panels(iris: &Iris, model: &Model) -> Result<Vec<Panel>> {
-    let (low, high) = (-0.05, 1.05);
-    let at = |step: usize| low + (high - low) * step as f64 / (GRID - 1) as f64;
-    let grid: Vec<f64> = (0..GRID)
-        .flat_map(|y| (0..GRID).flat_map(move |x| [at(x), at(y)]))
-        .collect();
-    PAIRS
+    let flowers: Vec<Vec<Point>> = PAIRS
         .iter()
-        .enumerate()
-        .map(|(task, &pair)| {
-            let machine = &model.tasks()[task];
-            let support: Vec<usize> = machine
-                .support
-                .iter()
-                .map(|&row| model.support_sets()[machine.set].positions[row])
-                .collect();
-            Ok(Panel {
-                title: format!(
-                    "Task {}: {} vs. {}",
-                    task + 1,
-                    CLASSES[pair.0],
-                    CLASSES[pair.1]
-                ),
-                x_label: "sepal length (scaled)".to_string(),
-                y_label: "sepal width (scaled)".to_string(),
-                classes: [CLASSES[pair.1].to_string(), CLASSES[pair.0].to_string()],
-                points: rows_of(iris, pair)
-                    .into_iter()
-                    .map(|row| Point {
-                        x: iris.points[row][0],
-                        y: iris.points[row][1],
-                        positive: iris.classes[row] == pair.0,
-                        support: support.contains(&row),
-                    })
-                    .collect(),
-                x_range: (low, high),
-                y_range: (low, high),
-                grid: (GRID, GRID),
-                values: model.decision(&name(pair), Rows::new(&grid, GRID * GRID, 2)?)?,
-            })
+        .zip(model.tasks())
+        .map(|(&pair, machine)| {
+            let positions = &model.support_sets()[machine.set].positions;
+            let support: Vec<usize> = machine.support.iter().map(|&row| positions[row]).collect();
+            let point = |row: usize| Point {
+                x: iris.points[row][0],
+                y: iris.points[row][1],
+                class: Some(usize::from(iris.classes[row] == pair.0)),
+                support: support.contains(&row),
+            };
+            rows_of(iris, pair).into_iter().map(point).collect()
         })
-        .collect()
+        .collect();
+    let mut panels = boundary::panels(model, Some(&flowers)).context("no picture of the case")?;
+    for (number, (panel, pair)) in panels.iter_mut().zip(PAIRS).enumerate() {
+        let (first, second) = (CLASSES[pair.0], CLASSES[pair.1]);
+        panel.title = format!("Task {}: {first} vs. {second}", number + 1);
+        for label in [&mut panel.x_label, &mut panel.y_label] {
+            *label += " (scaled)";
+        }
+        if let Field::Sides { classes, .. } = &mut panel.field {
+            *classes = [second.to_string(), first.to_string()];
+        }
+    }
+    Ok(panels)
 }
 
 /// `mtmkl demo`
@@ -202,7 +186,7 @@ pub fn run(args: &DemoArgs) -> Result<Outcome> {
     let folder = &args.output;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let files = ["report.html", "boundaries.svg", "boundaries.png"].map(|file| folder.join(file));
+    let files = ["report.html", "boundaries.svg"].map(|file| folder.join(file));
     files
         .iter()
         .try_for_each(|file| output::check_place(file))?;
@@ -221,7 +205,6 @@ pub fn run(args: &DemoArgs) -> Result<Outcome> {
     )?;
     super::report::write(&model, &files[0])?;
     mtmkl::model::write_whole(&files[1], svg.as_bytes())?;
-    mtmkl::model::write_whole(&files[2], &boundary::png(&panels, title))?;
     if args.json {
         let mut object = output::json(&model);
         object["accuracy"] = json!(accuracies);
@@ -280,12 +263,15 @@ fn keep_notes(
 }
 
 /// The model of the case, to set beside the paper's.
-pub(super) fn case() -> Result<Model> {
+///
+/// # Errors
+/// When it cannot be fitted, which would be a fault of ours.
+pub fn case() -> Result<Model> {
     fit(&iris()?)
 }
 
 /// Kernel weights beside Table 1 of the paper: a header and a row for each kernel.
-pub(super) fn weights(model: &Model) -> (Vec<String>, Vec<Vec<String>>) {
+pub fn weights(model: &Model) -> (Vec<String>, Vec<Vec<String>>) {
     let zero = mtmkl::grid::Grid::zeros(3, 3);
     let common = model.common().unwrap_or(&zero);
     let specific = model.specific().unwrap_or(&zero);
@@ -313,7 +299,7 @@ pub(super) fn weights(model: &Model) -> (Vec<String>, Vec<Vec<String>>) {
     (header, rows)
 }
 
-fn text(model: &Model, accuracies: &[f64], files: &[String; 3]) -> String {
+fn text(model: &Model, accuracies: &[f64], files: &[String; 2]) -> String {
     let (header, rows) = weights(model);
     let scores: Vec<Vec<String>> = PAIRS
         .iter()
@@ -333,7 +319,7 @@ fn text(model: &Model, accuracies: &[f64], files: &[String; 3]) -> String {
         "{SETTING}\n\n\
          Kernel weights, beside Table 1 of the paper (whose run had not converged):\n\n{}\n\
          Tasks 1 and 2 share one space (γ¹ = γ² = 0), led by the polynomial kernel;\n\
-         task 3 keeps its own, almost all Gaussian.\n\n{}\n{}\n{} passes, {:.1} ms.\n\nWritten: {}, {}, {}\n",
+         task 3 keeps its own, almost all Gaussian.\n\n{}\n{}\n{} passes, {:.1} ms.\n\nWritten: {}, {}\n",
         output::table(&header, &rows),
         output::table(
             &["task", "samples", "support", "accuracy"].map(String::from),
@@ -344,6 +330,5 @@ fn text(model: &Model, accuracies: &[f64], files: &[String; 3]) -> String {
         1e3 * (outcome.seconds.kernels + outcome.seconds.solve),
         files[0],
         files[1],
-        files[2],
     )
 }

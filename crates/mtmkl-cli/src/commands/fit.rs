@@ -305,7 +305,7 @@ pub(super) fn note_storage(prepared: &Prepared) {
 }
 
 /// A stop that Ctrl-C requests; a second Ctrl-C ends the program at once.
-pub(super) fn interruptible() -> Stop {
+pub fn interruptible() -> Stop {
     let stop = Stop::never();
     let handle = stop.clone();
     // A second handler in one process cannot be set; then Ctrl-C ends the program as usual.

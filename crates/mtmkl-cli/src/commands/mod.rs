@@ -6,7 +6,6 @@ pub mod fit;
 pub mod inspect;
 pub mod predict;
 pub mod report;
-pub mod reproduce;
 pub mod tune;
 
 /// How a command ended: the program's exit code.

@@ -36,7 +36,7 @@ pub fn write(model: &Model, path: &Path) -> Result<()> {
     )?)
 }
 
-/// Everything the page shows, from the model and the notes the program keeps in it.
+/// Everything the page shows, with the settings that the program keeps in the model.
 ///
 /// # Errors
 /// When a note cannot be read.
@@ -47,28 +47,10 @@ pub fn report(model: &Model) -> Result<Report> {
             .context("the model's settings cannot be read")?,
         None => toml::Table::new(),
     };
-    let own = Report::from(model).with_notes(model.notes())?;
-    let table = own.data.iter().find(|(key, _)| key == "table");
-    Ok(Report {
-        title: table.map_or("mtmkl model".to_string(), |(_, table)| {
-            format!("mtmkl: {table}")
-        }),
-        // Of older models, which do not say it themselves.
-        solver: if own.solver.is_empty() {
-            let solver = settings.get("solver").and_then(toml::Value::as_str);
-            solver.unwrap_or("newton").to_string()
-        } else {
-            own.solver.clone()
-        },
-        tolerance: own
-            .tolerance
-            .or_else(|| settings.get("tol").and_then(toml::Value::as_float)),
-        settings: settings
-            .iter()
-            .map(|(key, value)| (key.clone(), setting(value)))
-            .collect(),
-        ..own
-    })
+    let settings = settings
+        .iter()
+        .map(|(key, value)| (key.clone(), setting(value)));
+    Ok(Report::of(model, None, settings.collect())?)
 }
 
 fn setting(value: &toml::Value) -> String {

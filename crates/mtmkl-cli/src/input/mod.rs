@@ -6,9 +6,7 @@
 pub mod csv;
 mod error;
 mod format;
-pub mod idx;
 pub mod libsvm;
-pub mod mat;
 pub mod npy;
 pub mod npz;
 pub mod parquet;
@@ -182,8 +180,12 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<(String, Vec<u8>), InputErr
     Source::open(path, limit)?.into_bytes(limit)
 }
 
-/// Fails with the figure if `bytes` are more than `limit`.
-fn check_size(file: &str, what: &str, bytes: u64, limit: u64) -> Result<(), InputError> {
+/// Whether `bytes` are at most `limit`.
+///
+/// # Errors
+///
+/// With the figures if they are more.
+pub fn check_size(file: &str, what: &str, bytes: u64, limit: u64) -> Result<(), InputError> {
     if bytes <= limit {
         return Ok(());
     }

@@ -402,7 +402,7 @@ fn full_disk() {
                 .arg("-c")
                 .arg(format!(
                     "{prepare} ulimit -f 1; exec {} fit two.csv --target label -o two.model",
-                    crate::fixture::PROGRAM
+                    crate::PROGRAM
                 )),
         )
     };

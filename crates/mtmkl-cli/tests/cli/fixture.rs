@@ -9,8 +9,7 @@ use mtmkl::random::Random;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The program.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mtmkl");
+use crate::PROGRAM;
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -112,6 +111,11 @@ fn ran(output: std::process::Output) -> Ran {
     }
 }
 
+/// The program's name.
+fn program() -> &'static str {
+    Path::new(PROGRAM).file_stem().unwrap().to_str().unwrap()
+}
+
 /// Commands and what they print, as a terminal would show it, for snapshots.
 pub(crate) struct Transcript<'a> {
     folder: &'a Folder,
@@ -133,7 +137,7 @@ impl<'a> Transcript<'a> {
     }
 
     pub(crate) fn note(&mut self, arguments: &str, ran: &Ran) -> &mut Self {
-        let _ = writeln!(self.text, "$ mtmkl {arguments}");
+        let _ = writeln!(self.text, "$ {} {arguments}", program());
         self.text += &steady(&ran.stdout);
         self.text += &steady(&ran.stderr);
         let _ = writeln!(self.text, "[exit {}]\n", ran.code);
@@ -143,7 +147,12 @@ impl<'a> Transcript<'a> {
     /// Notes a file that must be bad input: the error, and nothing else.
     pub(crate) fn bad(&mut self, arguments: &str) -> &mut Self {
         let message = self.folder.run(arguments).bad();
-        let _ = writeln!(self.text, "$ mtmkl {arguments}\n{}", steady(&message));
+        let _ = writeln!(
+            self.text,
+            "$ {} {arguments}\n{}",
+            program(),
+            steady(&message)
+        );
         self
     }
 

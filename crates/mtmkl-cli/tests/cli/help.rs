@@ -16,7 +16,6 @@ fn help_of_the_program_and_of_each_command() {
         "evaluate",
         "inspect",
         "report",
-        "reproduce",
         "completions",
         "man",
     ] {
@@ -24,6 +23,14 @@ fn help_of_the_program_and_of_each_command() {
         shown.run(&format!("{command} --help"));
         insta::assert_snapshot!(command, shown.text());
     }
+}
+
+#[test]
+fn the_papers_experiments_are_not_in_the_program() {
+    let folder = Folder::new();
+    let help = folder.run("--help").good();
+    assert!(!help.contains("reproduce") && !help.contains("paper's experiments"));
+    assert_eq!(folder.run("reproduce table1").code, 2);
 }
 
 #[test]

@@ -11,8 +11,10 @@ mod interruption;
 mod model_file;
 mod names;
 mod precomputed;
-mod reproduce;
 mod results;
 mod schema;
 mod spellings;
 mod tune;
+
+/// The program.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_mtmkl");

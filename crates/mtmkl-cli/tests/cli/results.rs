@@ -166,9 +166,25 @@ fn the_demo_writes_its_files() {
     shown.run("demo --output iris");
     insta::assert_snapshot!(shown.text());
     let start = |name: &str| std::fs::read(folder.path("iris").join(name)).unwrap()[..4].to_vec();
-    assert_eq!(start("boundaries.png"), b"\x89PNG");
     assert_eq!(start("boundaries.svg"), b"<svg");
     assert!(!start("report.html").is_empty());
+}
+
+#[test]
+fn a_model_on_two_columns_has_its_picture_in_the_report() {
+    let folder = tables();
+    let flags = "--kernel rbf:sigma=1 --scale standard -o two.model --report two.html";
+    folder
+        .run(&format!("fit two.csv --target label {flags}"))
+        .good();
+    let page = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    assert!(page("two.html").contains("The decision boundary over a and b"));
+    folder.run("report two.model -o again.html").good();
+    assert_eq!(page("again.html"), page("two.html"));
+    folder
+        .run("fit three.csv --target kind --kernel linear --report three.html")
+        .good();
+    assert!(!page("three.html").contains("id=\"pictures\""));
 }
 
 #[test]

@@ -4,15 +4,7 @@
 //! its left; then each crossed grid edge has at most one successor and the segments join into polylines by
 //! following one array, without any search for equal coordinates.
 
-/// A point of the plane.
-pub(super) type Pt = (f64, f64);
-
-/// A chain of points; a closed one does not repeat its first point.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Polyline {
-    pub(super) points: Vec<Pt>,
-    pub(super) closed: bool,
-}
+use crate::scene::{Polyline, Pt};
 
 /// What a grid node without a finite value means.
 #[derive(Clone, Copy, PartialEq)]

@@ -7,19 +7,16 @@
 //! - [`Metric`]: how good predictions are.
 //! - [`Grid`]: the cells to try, and the chains in which one cell starts from the last one's solution.
 //! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
-//! - [`paired_t_test`]: whether one method is better than another on the same draws.
 
 mod grid;
 mod held_out;
 mod metric;
 mod search;
 pub mod split;
-mod t_test;
 mod threads;
 
 pub use grid::{Axis, Cell, Chain, Grid, Parameter};
 pub use metric::Metric;
 pub use search::{Fold, Limits, Search, Trial};
 pub use split::Split;
-pub use t_test::{PairedTest, paired_t_test};
 pub use threads::in_parallel;

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 
-use super::{InputError, check_size};
+use mtmkl_cli::input::{InputError, check_size};
 
 /// Cells in cells in cells: deeper than this nobody means it.
 const DEPTH: usize = 16;

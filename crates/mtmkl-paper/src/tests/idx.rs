@@ -1,6 +1,6 @@
 //! IDX arrays.
 
-use crate::input::idx::{Array, from_bytes};
+use crate::idx::{Array, from_bytes};
 
 fn file(kind: u8, shape: &[u32], data: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0, 0, kind, u8::try_from(shape.len()).unwrap()];

@@ -5,24 +5,22 @@
 //! validation half (of equal ones the first: small C before large, small q before large) is judged once on the test half. All
 //! methods see the same rows, and all shares of a draw are views of the same Gram matrices.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use mtmkl::kernel::KernelView;
 use mtmkl::machine::MachineSpec;
-use mtmkl::random::Random;
-use mtmkl::select::{Cell, Chain, Fold, Grid, Limits, Metric, Parameter, Search, split};
+use mtmkl::select::{Cell, Chain, Fold, Grid, Limits, Metric, Parameter, Search};
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Pool, Prepared, Problem, ProblemSpec, Samples, Targets, Task};
+use mtmkl::{Pool, Prepared, Problem, ProblemSpec, Samples, Targets};
+use mtmkl_cli::args::Scaling;
+use mtmkl_cli::journal::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-use super::method::Method;
-use super::paper::{Benchmark, Choice};
-use super::sources::Source;
-use crate::args::Scaling;
-use crate::journal::Fingerprint;
-use crate::words::by_number_then_text;
+use crate::benchmark::{Benchmark, Choice};
+use crate::method::Method;
+use crate::rows::{chosen_rows, divided, scaled, tasks_of};
+use crate::sources::Source;
 
 /// C of the paper.
 pub const C: [f64; 7] = [1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0];
@@ -117,6 +115,10 @@ impl Experiment {
         fingerprint.numbers(&source.values);
         for name in source.labels.iter().chain(source.tasks.iter().flatten()) {
             fingerprint.bytes(name.as_bytes());
+        }
+        if set.choice == Choice::Balanced {
+            // Results of rows that were drawn, as they once were, are of other data.
+            fingerprint.bytes(b"in file order");
         }
         let shares = settings
             .shares
@@ -384,258 +386,5 @@ fn chosen(cell: &Cell) -> Option<f64> {
             .position(|&weight| weight > 0.0)
             .map(|at| (at + 1) as f64),
         _ => Parameter::Q.of(cell).or_else(|| Parameter::Beta.of(cell)),
-    }
-}
-
-/// A seed of its own for each purpose.
-fn seed_of(seed: u64, purpose: &str) -> u64 {
-    let mut fingerprint = Fingerprint::default();
-    fingerprint
-        .bytes(&seed.to_le_bytes())
-        .bytes(purpose.as_bytes());
-    // The text is the number in base 16.
-    Random::new(u64::from_str_radix(&fingerprint.text(), 16).unwrap_or(seed)).bits()
-}
-
-/// The rows of a draw's subset by sample set, each with its task's name (or none for one-vs-all).
-fn chosen_rows(
-    set: &Benchmark,
-    source: &Source,
-    run: usize,
-    seed: u64,
-) -> Result<Vec<(String, Vec<usize>)>> {
-    let mut random = Random::new(seed_of(seed, &format!("subset {} {run}", set.name)));
-    let mut by_class: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-    for (row, label) in source.labels.iter().enumerate() {
-        let task = source
-            .tasks
-            .as_ref()
-            .map_or("", |tasks| tasks[row].as_str());
-        by_class.entry((task, label)).or_default().push(row);
-    }
-    let mut take = |task: &str, class: &str, each: usize| -> Result<Vec<usize>> {
-        let mut rows = by_class.get(&(task, class)).cloned().unwrap_or_default();
-        let of = if task.is_empty() {
-            String::new()
-        } else {
-            format!(" of task `{task}`")
-        };
-        if rows.is_empty() {
-            bail!("there is no row of class `{class}`{of}");
-        }
-        if rows.len() < each {
-            bail!(
-                "class `{class}`{of} has {} rows, the experiment takes {each}",
-                rows.len()
-            );
-        }
-        random.shuffle(&mut rows);
-        if each > 0 {
-            rows.truncate(each);
-        }
-        Ok(rows)
-    };
-    let sorted = |mut names: Vec<String>| {
-        names.sort_by(|a, b| by_number_then_text(a, b));
-        names.dedup();
-        names
-    };
-    match set.choice {
-        Choice::Classes { classes, each } => {
-            let all = sorted(source.labels.clone());
-            let classes: Vec<String> = if classes.is_empty() {
-                all
-            } else {
-                classes.iter().map(ToString::to_string).collect()
-            };
-            let mut rows = Vec::new();
-            for class in &classes {
-                rows.extend(take("", class, each)?);
-            }
-            rows.sort_unstable();
-            Ok(vec![(String::new(), rows)])
-        }
-        Choice::Tasks { tasks, each } => {
-            let all = sorted(source.tasks.clone().context("there is no task column")?);
-            let names: Vec<String> = if tasks.is_empty() {
-                all
-            } else {
-                tasks.iter().map(ToString::to_string).collect()
-            };
-            names
-                .into_iter()
-                .map(|name| {
-                    let mut rows = take(&name, "1", each)?;
-                    let each = rows.len();
-                    rows.extend(take(&name, "-1", each)?);
-                    rows.sort_unstable();
-                    Ok((name, rows))
-                })
-                .collect()
-        }
-    }
-}
-
-/// The rows of each sample set as numbers, columns scaled by all of them together.
-fn scaled(source: &Source, groups: &[(String, Vec<usize>)], scale: Scaling) -> Vec<Vec<f64>> {
-    let d = source.columns;
-    let all: Vec<usize> = groups.iter().flat_map(|(_, rows)| rows).copied().collect();
-    let scales: Vec<(f64, f64)> = (0..d)
-        .map(|column| {
-            let values: Vec<f64> = all
-                .iter()
-                .map(|&row| source.values[row * d + column])
-                .collect();
-            scale.of(&values)
-        })
-        .collect();
-    groups
-        .iter()
-        .map(|(_, rows)| {
-            let cells = rows
-                .iter()
-                .flat_map(|&row| &source.values[row * d..(row + 1) * d]);
-            cells
-                .zip(scales.iter().cycle())
-                .map(|(value, (offset, factor))| (value - offset) * factor)
-                .collect()
-        })
-        .collect()
-}
-
-/// One task per class over one sample set, or one per sample set.
-fn tasks_of(
-    set: &Benchmark,
-    source: &Source,
-    groups: &[(String, Vec<usize>)],
-) -> (Vec<Task>, Option<Vec<usize>>) {
-    let sign = |yes: bool| if yes { 1.0 } else { -1.0 };
-    match set.choice {
-        Choice::Classes { .. } => {
-            let rows = &groups[0].1;
-            let mut names: Vec<&String> = rows.iter().map(|&row| &source.labels[row]).collect();
-            names.sort_by(|a, b| by_number_then_text(a, b));
-            names.dedup();
-            let class = |row: usize| {
-                names
-                    .iter()
-                    .position(|name| **name == source.labels[row])
-                    .unwrap_or(0)
-            };
-            let classes: Vec<usize> = rows.iter().map(|&row| class(row)).collect();
-            let tasks = names
-                .iter()
-                .enumerate()
-                .map(|(own, name)| {
-                    let labels = classes.iter().map(|&class| sign(class == own)).collect();
-                    Task::new((*name).clone(), Targets::Labels(labels))
-                })
-                .collect();
-            (tasks, Some(classes))
-        }
-        Choice::Tasks { .. } => {
-            let tasks = groups
-                .iter()
-                .enumerate()
-                .map(|(number, (name, rows))| {
-                    let labels = rows
-                        .iter()
-                        .map(|&row| sign(source.labels[row] == "1"))
-                        .collect();
-                    Task::new(name.clone(), Targets::Labels(labels)).on(number)
-                })
-                .collect();
-            (tasks, None)
-        }
-    }
-}
-
-/// Training and validation rows of a draw for a share, and its test rows.
-fn divided(
-    set: &Benchmark,
-    source: &Source,
-    groups: &[(String, Vec<usize>)],
-    share: f64,
-    run: usize,
-    seed: u64,
-) -> Result<(Fold, Vec<Vec<usize>>)> {
-    let mut fold = Fold {
-        learn: Vec::new(),
-        held: Vec::new(),
-    };
-    let mut tests = Vec::new();
-    for (name, rows) in groups {
-        let labels: Vec<&String> = rows.iter().map(|&row| &source.labels[row]).collect();
-        let strata = split::numbered(&labels);
-        let kinds = strata.iter().max().map_or(0, |most| most + 1);
-        let counts = (0..kinds).map(|kind| strata.iter().filter(|&&own| own == kind).count());
-        let least = counts.min().unwrap_or(0);
-        if !(share > 0.0 && share < 100.0) {
-            bail!("--share {share}: expected a number of per cent between 0 and 100");
-        }
-        // Half a row is rounded up to one; with less, a part would have none of a class, or more than its share.
-        let part = |per_cent: f64| per_cent / 100.0 * (least as f64) >= 0.5;
-        if !part(share) || !part(0.5 * (100.0 - share)) {
-            let of = if name.is_empty() {
-                set.title.to_string()
-            } else {
-                format!("task `{name}` of {}", set.title)
-            };
-            bail!(
-                "--share {share}: a class of {of} has {least} rows, too few for {share} per cent of them to learn from and half of the rest each to \
-                 choose and to test; take between {:.2} and {:.2}",
-                50.0 / least as f64,
-                100.0 - 100.0 / least as f64
-            );
-        }
-        let seed = seed_of(seed, &format!("draw {} {name} {share} {run}", set.name));
-        let train = share / 100.0;
-        let made = split::by_shares(&strata, None, train, 0.5 * (1.0 - train), seed)
-            .with_context(|| format!("{}, {share} % for training", set.title))?;
-        fold.learn.push(made.train);
-        fold.held.push(made.validation);
-        tests.push(made.test);
-    }
-    Ok((fold, tests))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiments::paper::BENCHMARKS;
-
-    /// Sixty rows of two tasks, one in three of class 1.
-    fn mines() -> Source {
-        Source {
-            file: "mines".to_string(),
-            values: (0..60).map(f64::from).collect(),
-            columns: 1,
-            labels: (0..60)
-                .map(|row| if row % 3 == 0 { "1" } else { "-1" }.to_string())
-                .collect(),
-            tasks: Some((0..60).map(|row| (row % 2 + 1).to_string()).collect()),
-        }
-    }
-
-    #[test]
-    fn each_draw_has_rows_of_its_own_always_the_same() {
-        let source = mines();
-        let set = BENCHMARKS
-            .iter()
-            .find(|set| set.name == "landmine")
-            .unwrap();
-        let rows = |run| chosen_rows(set, &source, run, 0).unwrap();
-        assert_eq!(rows(3), rows(3));
-        assert_ne!(rows(0), rows(1));
-        assert_ne!(rows(0), chosen_rows(set, &source, 0, 1).unwrap());
-        for (task, rows) in rows(0) {
-            let of_class = |class: &str| {
-                let own = rows.iter().filter(|&&row| source.labels[row] == class);
-                own.count()
-            };
-            assert_eq!((of_class("1"), of_class("-1")), (10, 10));
-            let tasks = source.tasks.as_ref().unwrap();
-            assert!(rows.iter().all(|&row| tasks[row] == task));
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! IDX, the format of the MNIST digits: a magic number, the lengths, then the items, all in big-endian order.
 
-use super::{InputError, check_size};
+use mtmkl_cli::input::{InputError, check_size};
 
 /// An array of numbers.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use mtmkl::select::{PairedTest, paired_t_test};
+use mtmkl_cli::output;
 use mtmkl_report::{Curve, Curves};
 use serde_json::{Value, json};
 
-use super::method::Method;
-use super::paper::Benchmark;
-use super::protocol::{Key, Unit};
-use crate::output;
+use crate::benchmark::Benchmark;
+use crate::method::Method;
+use crate::protocol::{Key, Unit};
+use crate::t_test::{PairedTest, paired_t_test};
 
 /// The level of the t-test.
 const LEVEL: f64 = 0.05;
@@ -38,6 +38,13 @@ pub struct Figures {
     entries: Vec<Entry>,
     /// Settings, name and value.
     settings: Vec<(String, String)>,
+}
+
+/// A table in Markdown.
+pub fn markdown_table(header: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule: Vec<String> = header.iter().map(|_| "---".to_string()).collect();
+    line(header) + &line(&rule) + &rows.iter().map(|row| line(row)).collect::<String>()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -343,7 +350,7 @@ impl Figures {
         let mut text = String::new();
         for set in self.sets() {
             let (header, rows) = self.of_set(set, "**");
-            text += &output::markdown_table(&header, &rows);
+            text += &markdown_table(&header, &rows);
             text.push('\n');
         }
         text += LEGEND;
@@ -353,7 +360,7 @@ impl Figures {
         }
         text += "\nTime, over all methods:\n\n";
         let (header, rows) = self.effort();
-        text += &output::markdown_table(&header, &rows);
+        text += &markdown_table(&header, &rows);
         text += "\nSettings:\n\n";
         for (name, value) in &self.settings {
             text += &format!("- {name}: {value}\n");

@@ -1,4 +1,4 @@
-//! `mtmkl reproduce`: the paper's tables, from its data, by its protocol.
+//! The paper's tables, from its data, by its protocol.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,24 +9,25 @@ use mtmkl::select::{Limits, in_parallel};
 use mtmkl::{Pool, Preparation};
 use serde_json::json;
 
-use super::fit::interruptible;
-use super::{Outcome, demo};
-use crate::args::{PaperTable, ReproduceArgs};
-use crate::experiments::method::{Method, P, TANG, q};
-use crate::experiments::paper::{BENCHMARKS, Benchmark};
-use crate::experiments::protocol::{C, DOUBLED, Experiment, Key, Settings, Unit};
-use crate::experiments::sources;
-use crate::experiments::tables::Figures;
-use crate::journal::{Fingerprint, Journal};
-use crate::progress::Fits;
-use crate::words::count;
-use crate::{choices, output};
+use mtmkl_cli::commands::fit::interruptible;
+use mtmkl_cli::commands::{Outcome, demo};
+use mtmkl_cli::journal::{Fingerprint, Journal};
+use mtmkl_cli::progress::Fits;
+use mtmkl_cli::words::count;
+use mtmkl_cli::{choices, output};
 
-/// `mtmkl reproduce`
+use crate::arguments::{Arguments, PaperTable};
+use crate::benchmark::{BENCHMARKS, Benchmark};
+use crate::method::{Method, P, TANG, q};
+use crate::protocol::{C, DOUBLED, Experiment, Key, Settings, Unit};
+use crate::sources;
+use crate::tables::{Figures, markdown_table};
+
+/// Makes a table: as Markdown, CSV and JSON, with pictures, and printed.
 ///
 /// # Errors
 /// When a data file is missing, a share cannot be drawn, or something cannot be written.
-pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
+pub fn run(args: &Arguments) -> Result<Outcome> {
     if let Some(path) = &args.into {
         // Said now, not after hours.
         into(path, args.table.name(), None)?;
@@ -45,12 +46,12 @@ pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
 }
 
 /// The Iris case: kernel weights beside the paper's.
-fn table_1(args: &ReproduceArgs) -> Result<Outcome> {
+fn table_1(args: &Arguments) -> Result<Outcome> {
     let model = demo::case()?;
     let (header, rows) = demo::weights(&model);
     let text = format!(
         "{}\n{}\n\n{}\n",
-        output::markdown_table(&header, &rows),
+        markdown_table(&header, &rows),
         demo::SETTING,
         output::certificate(&model)
     );
@@ -74,7 +75,7 @@ fn table_1(args: &ReproduceArgs) -> Result<Outcome> {
 }
 
 /// The sets of a table that are asked for.
-fn sets(args: &ReproduceArgs, number: u8) -> Result<Vec<&'static Benchmark>> {
+fn sets(args: &Arguments, number: u8) -> Result<Vec<&'static Benchmark>> {
     let own: Vec<&'static Benchmark> = BENCHMARKS
         .iter()
         .filter(|set| set.table == number)
@@ -101,7 +102,7 @@ fn sets(args: &ReproduceArgs, number: u8) -> Result<Vec<&'static Benchmark>> {
         .collect()
 }
 
-fn settings(args: &ReproduceArgs) -> Result<Settings> {
+fn settings(args: &Arguments) -> Result<Settings> {
     if args.runs == 0 {
         bail!("--runs is 0, expected at least 1");
     }
@@ -128,7 +129,7 @@ fn settings(args: &ReproduceArgs) -> Result<Settings> {
 
 /// The settings in words, for the record.
 fn described(
-    args: &ReproduceArgs,
+    args: &Arguments,
     settings: &Settings,
     experiments: &[Experiment],
 ) -> Vec<(String, String)> {
@@ -185,7 +186,7 @@ fn described(
     lines
 }
 
-fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
+fn table(args: &Arguments, number: u8) -> Result<Outcome> {
     let folder = args
         .data
         .as_deref()
@@ -200,46 +201,8 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
         .iter()
         .map(|set| Experiment::new(set, sources::read(set.name, folder)?, &settings))
         .collect::<Result<Vec<_>>>()?;
-    let mut fingerprint = Fingerprint::default();
-    let kernels: Vec<&str> = settings
-        .kernels
-        .iter()
-        .map(|view| view.name.as_str())
-        .collect();
-    fingerprint
-        .bytes(
-            format!(
-                "{:?} {kernels:?} {} {} {}",
-                settings.scale, settings.seed, args.tol, args.max_passes
-            )
-            .as_bytes(),
-        )
-        .numbers(&C.map(|c| DOUBLED * c))
-        .numbers(&q())
-        .numbers(&TANG);
     let path = args.output.join(format!("{name}.journal"));
-    let (journal, lines) = Journal::open(
-        &path,
-        &format!("mtmkl reproduce {name}"),
-        &fingerprint,
-        args.resume,
-    )?;
-    let mut known: BTreeMap<Key, Unit> = BTreeMap::new();
-    for line in lines {
-        let unit: Unit = serde_json::from_value(line)
-            .with_context(|| format!("{} cannot be read", path.display()))?;
-        if experiments
-            .iter()
-            .any(|one| one.set.name == unit.set && one.data != unit.data)
-        {
-            bail!(
-                "{} has results of other data for the set `{}`; give another folder with -o, or remove it",
-                path.display(),
-                unit.set
-            );
-        }
-        known.insert(unit.key(), unit);
-    }
+    let (journal, known) = opened(args, &path, &settings, &experiments)?;
     let stop = interruptible();
     let done = work(args, &experiments, known, &journal, &stop)?;
     let wanted: Vec<Key> = experiments
@@ -269,6 +232,63 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
         &units,
         described(args, &settings, &experiments),
     );
+    written(args, &figures)?;
+    Ok(Outcome::Done)
+}
+
+/// The journal, and the units that it has already.
+fn opened(
+    args: &Arguments,
+    path: &Path,
+    settings: &Settings,
+    experiments: &[Experiment],
+) -> Result<(Journal, BTreeMap<Key, Unit>)> {
+    let mut fingerprint = Fingerprint::default();
+    let kernels: Vec<&str> = settings
+        .kernels
+        .iter()
+        .map(|view| view.name.as_str())
+        .collect();
+    fingerprint
+        .bytes(
+            format!(
+                "{:?} {kernels:?} {} {} {}",
+                settings.scale, settings.seed, args.tol, args.max_passes
+            )
+            .as_bytes(),
+        )
+        .numbers(&C.map(|c| DOUBLED * c))
+        .numbers(&q())
+        .numbers(&TANG);
+    let (journal, lines) = Journal::open(
+        path,
+        // As journals have said from the beginning.
+        &format!("mtmkl reproduce {}", args.table.name()),
+        &fingerprint,
+        args.resume,
+    )?;
+    let mut known: BTreeMap<Key, Unit> = BTreeMap::new();
+    for line in lines {
+        let unit: Unit = serde_json::from_value(line)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
+        if experiments
+            .iter()
+            .any(|one| one.set.name == unit.set && one.data != unit.data)
+        {
+            bail!(
+                "{} has results of other data for the set `{}`; give another folder with -o, or remove it",
+                path.display(),
+                unit.set
+            );
+        }
+        known.insert(unit.key(), unit);
+    }
+    Ok((journal, known))
+}
+
+/// Writes and prints the figures.
+fn written(args: &Arguments, figures: &Figures) -> Result<()> {
+    let name = args.table.name();
     let object = figures.json();
     write(args, name, &figures.markdown(), &figures.csv(), &object)?;
     for (set, svg) in figures.pictures() {
@@ -290,12 +310,12 @@ fn table(args: &ReproduceArgs, number: u8) -> Result<Outcome> {
             args.output.display()
         ))?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Fits what is not known yet, draw by draw, so that only one draw's Gram matrices are there at a time.
 fn work(
-    args: &ReproduceArgs,
+    args: &Arguments,
     experiments: &[Experiment],
     mut known: BTreeMap<Key, Unit>,
     journal: &Journal,
@@ -370,7 +390,7 @@ fn work(
 
 /// Markdown, CSV and JSON, and the Markdown in the document that was named.
 fn write(
-    args: &ReproduceArgs,
+    args: &Arguments,
     name: &str,
     markdown: &str,
     csv: &str,

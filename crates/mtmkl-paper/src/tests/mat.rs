@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::input::mat::{Value, from_bytes};
+use crate::mat::{Value, from_bytes};
 
 /// An element with its padding.
 fn element(kind: u32, data: &[u8]) -> Vec<u8> {

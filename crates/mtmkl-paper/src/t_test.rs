@@ -194,5 +194,7 @@ mod tests {
         assert_eq!(paired_t_test(&[1.0, 1.0], &[1.0, 1.0]).mark(0.05), '=');
         assert_eq!(paired_t_test(&[2.0, 2.0], &[1.0, 1.0]).mark(0.05), '+');
         assert_eq!(paired_t_test(&[], &[]).mark(0.05), '=');
+        let unpaired = paired_t_test(&[1.0, 2.0, 3.0], &[1.0, 2.0]);
+        assert!(unpaired.p.is_nan() && unpaired.mark(0.05) == '=');
     }
 }

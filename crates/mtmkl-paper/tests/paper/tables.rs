@@ -1,4 +1,4 @@
-//! `reproduce` on made-up data in the forms of the real ones.
+//! The tables on made-up data in the forms of the real ones.
 
 use std::fmt::Write as _;
 
@@ -59,7 +59,8 @@ fn entries(object: &Value) -> Vec<Value> {
     entries
 }
 
-const SMALL: &str = "reproduce table2 --data data --sets vehicle --share 10,20 --kernel linear --kernel rbf:sigma=1|2 --json";
+const SMALL: &str =
+    "table2 --data data --sets vehicle --share 10,20 --kernel linear --kernel rbf:sigma=1|2 --json";
 
 #[test]
 fn the_table_of_one_vs_all_tasks() {
@@ -142,7 +143,7 @@ fn the_table_of_tasks_and_a_document() {
         "doc.md",
         "before\n\n<!-- table3 -->\nold\n<!-- /table3 -->\n\nafter\n",
     );
-    let flags = "reproduce table3 --data data --sets landmine --share 20 --runs 2 --methods pscs,uniform --kernel linear --into doc.md -o out";
+    let flags = "table3 --data data --sets landmine --share 20 --runs 2 --methods pscs,uniform --kernel linear --into doc.md -o out";
     let text = folder.run(flags).good();
     assert!(
         text.contains("PSCS against uniform average") && text.contains("passes per fit"),
@@ -160,9 +161,18 @@ fn the_table_of_tasks_and_a_document() {
 }
 
 #[test]
+fn help() {
+    let folder = Folder::new();
+    let mut shown = Transcript::new(&folder);
+    shown.run("--help");
+    insta::assert_snapshot!("help", shown.text());
+    folder.run("table1 --output /proc/out").bad();
+}
+
+#[test]
 fn the_iris_table() {
     let folder = Folder::new();
-    let made = folder.run("reproduce table1 -o out --json").json();
+    let made = folder.run("table1 -o out --json").json();
     let common: Vec<f64> = made["common"]
         .as_array()
         .unwrap()
@@ -201,14 +211,13 @@ fn what_cannot_be_reproduced() {
         "table2 --data data --sets vehicle --into doc.md",
         "table4",
     ] {
-        said.bad(&format!("reproduce {flags}"));
+        said.bad(flags);
         assert!(
             !folder.path("reproduction/table2.journal").exists(),
             "{flags}"
         );
     }
-    let flags =
-        "reproduce table2 --data data --sets vehicle --methods uniform --share 20 --runs 1 -o done";
+    let flags = "table2 --data data --sets vehicle --methods uniform --share 20 --runs 1 -o done";
     folder.run(flags).good();
     said.bad(flags);
     said.bad(&format!("{flags} --resume --scale none"));

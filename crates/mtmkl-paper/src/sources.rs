@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use mtmkl_cli::input::{self, TableOptions, Values};
 
-use crate::input::mat::Value;
-use crate::input::{self, TableOptions, Values, idx, mat};
+use crate::mat::Value;
+use crate::{idx, mat};
 
 /// The rows of a data set.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,10 +44,11 @@ const PAIRS: [(&str, &str); 8] = [
     ("h", "n"),
 ];
 
-/// The forms of a set, the one to prefer first.
-fn forms(set: &str) -> &'static [Form] {
-    match set {
-        "robot" => &[
+/// The forms of each set, the one to prefer first.
+const FORMS: [(&str, &[Form]); 8] = [
+    (
+        "robot",
+        &[
             Form {
                 files: &["robot4.csv"],
                 read: table,
@@ -56,7 +58,10 @@ fn forms(set: &str) -> &'static [Form] {
                 read: label_last,
             },
         ],
-        "vehicle" => &[
+    ),
+    (
+        "vehicle",
+        &[
             Form {
                 files: &["vehicle.csv"],
                 read: table,
@@ -69,7 +74,10 @@ fn forms(set: &str) -> &'static [Form] {
                 read: label_last,
             },
         ],
-        "usps" => &[
+    ),
+    (
+        "usps",
+        &[
             Form {
                 files: &["usps.csv"],
                 read: table,
@@ -79,7 +87,10 @@ fn forms(set: &str) -> &'static [Form] {
                 read: label_first,
             },
         ],
-        "shuttle" => &[
+    ),
+    (
+        "shuttle",
+        &[
             Form {
                 files: &["shuttle.csv"],
                 read: table,
@@ -89,7 +100,10 @@ fn forms(set: &str) -> &'static [Form] {
                 read: label_last,
             },
         ],
-        "letter" => &[
+    ),
+    (
+        "letter",
+        &[
             Form {
                 files: &["letter.csv"],
                 read: table,
@@ -99,7 +113,10 @@ fn forms(set: &str) -> &'static [Form] {
                 read: label_first,
             },
         ],
-        "mnist" => &[
+    ),
+    (
+        "mnist",
+        &[
             Form {
                 files: &["mnist_t10k.csv"],
                 read: table,
@@ -113,7 +130,10 @@ fn forms(set: &str) -> &'static [Form] {
                 read: digits,
             },
         ],
-        "ocr" => &[
+    ),
+    (
+        "ocr",
+        &[
             Form {
                 files: &["ocr_pairs.csv"],
                 read: table,
@@ -123,7 +143,10 @@ fn forms(set: &str) -> &'static [Form] {
                 read: words,
             },
         ],
-        "landmine" => &[
+    ),
+    (
+        "landmine",
+        &[
             Form {
                 files: &["landmine.csv"],
                 read: table,
@@ -133,8 +156,13 @@ fn forms(set: &str) -> &'static [Form] {
                 read: mines,
             },
         ],
-        _ => &[],
-    }
+    ),
+];
+
+/// The forms of a set.
+fn forms(set: &str) -> &'static [Form] {
+    let known = FORMS.iter().find(|(name, _)| *name == set);
+    known.map_or(&[], |(_, forms)| *forms)
 }
 
 /// Which files of `folder` hold a set, and how they are read. Only looks whether they are there.
