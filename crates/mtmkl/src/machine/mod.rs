@@ -21,7 +21,8 @@
 //! | one's own | any | any | any | an open interval each, Σβ given or not | [`SmoothConjugate`], or any of the above |
 //!
 //! A sample's weight multiplies its bound (for [`Krr`] it divides ρ): a sample of weight 3 is as good as three copies of it.
-//! A machine of one's own implements [`Machine`] outside of this crate and is used as [`MachineSpec::Own`].
+//! A machine of one's own implements [`Machine`] outside of this crate. Its entry, given to a [`Registry`](crate::Registry), makes it one like these;
+//! without one it is used as [`MachineSpec::own`].
 
 mod dual;
 mod krr;
@@ -37,7 +38,8 @@ use std::fmt::Debug;
 pub use dual::{Conjugate, Dual, SmoothConjugate};
 pub use krr::Krr;
 pub use one_class::OneClass;
-pub use spec::{MachineInfo, MachineSpec, OwnMachine, TargetKind, registered_machines};
+pub(crate) use spec::MACHINES;
+pub use spec::{MachineEntry, MachineSpec, TargetKind};
 pub use svc::Svc;
 pub use svdd::Svdd;
 pub use svr::Svr;
@@ -78,6 +80,9 @@ pub trait Machine: Debug + Send + Sync {
         false
     }
 }
+
+/// The prices of an error that a search tries.
+const PRICES: &[f64] = &[1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0];
 
 /// +1 for ≥ 0, −1 below.
 fn sign(decision: f64) -> f64 {
@@ -138,14 +143,6 @@ fn wrong_targets(machine: &'static str, expected: &'static str, task: &Task) -> 
         found: task.targets.kind(),
     };
     Error::data(Place::Task(task.name.clone()), problem)
-}
-
-fn check_positive(name: &'static str, value: f64) -> Result<()> {
-    if value.is_finite() && value > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::param(name, value, "a finite number > 0"))
-    }
 }
 
 /// The targets' numbers; empty for unlabelled tasks.

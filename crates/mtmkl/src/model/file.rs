@@ -7,14 +7,16 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
 use super::read::{eights, read_bounded};
 use super::write::write_whole;
 use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
-use crate::kernel::{KernelView, parse_kernel};
+use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
+use crate::registry::Registry;
 use crate::run::{Pass, Status};
 use crate::sharing::SharingSpec;
 use crate::solver::{Fallback, SolverSpec};
@@ -25,11 +27,11 @@ const KEY: &str = "mtmkl";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header {
+struct Header<M, S> {
     version: u32,
     kernels: Vec<KernelHeader>,
-    machine: MachineSpec,
-    sharing: SharingSpec,
+    machine: M,
+    sharing: S,
     normalize: bool,
     status: Status,
     /// Since version 2.
@@ -136,11 +138,11 @@ impl Model {
     /// # Errors
     /// When a kernel, the machine or a term of the sharing is the user's own and has no specification to be saved by.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if let MachineSpec::Own(_) = self.machine {
+        if self.machine.entry().is_none() {
             return Err(Error::param(
                 "machine",
-                format!("`{}`, a machine of your own", self.machine.build().name()),
-                "a registered machine: one of your own has no name in files, so the model cannot be saved",
+                format!("`{}`, a machine of your own", self.machine.name()),
+                "a machine with an entry in a registry: another has no name in files, so the model cannot be saved",
             ));
         }
         let kernels = self
@@ -164,8 +166,8 @@ impl Model {
         let header = Header {
             version: VERSION,
             kernels,
-            machine: self.machine.clone(),
-            sharing: self.sharing.clone(),
+            machine: &self.machine,
+            sharing: &self.sharing,
             normalize: self.normalize,
             status: self.outcome.status,
             run: RunHeader {
@@ -279,11 +281,20 @@ impl Model {
         tensors
     }
 
-    /// Reads a model file's bytes, whatever they are.
+    /// Reads a model file's bytes, whatever they are, with kernels, machines and sharings of ours.
     ///
     /// # Errors
-    /// When they are not a model that this version can read; sizes and indices are checked before they are used.
+    /// As [`Model::from_bytes_with`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::from_bytes_with(&Registry::default(), bytes)
+    }
+
+    /// Reads a model file's bytes, whatever they are, with what the registry has.
+    ///
+    /// # Errors
+    /// When they are not a model that this version can read; sizes and indices are checked before they are used. [`Error::Unknown`] names
+    /// a kernel, a machine or a sharing that the registry does not have.
+    pub fn from_bytes_with(registry: &Registry, bytes: &[u8]) -> Result<Self> {
         let (_, metadata) =
             SafeTensors::read_metadata(bytes).map_err(|error| format_error(error.to_string()))?;
         let header = metadata
@@ -294,8 +305,15 @@ impl Model {
                 format_error("the file has no `mtmkl` header; it was not written by mtmkl")
             })?;
         check_version(header)?;
-        let header: Header = serde_json::from_str(header)
-            .map_err(|error| format_error(format!("bad header: {error}")))?;
+        let bad = |error: &dyn std::fmt::Display| format_error(format!("bad header: {error}"));
+        let header: Header<Map<String, Json>, Map<String, Json>> =
+            serde_json::from_str(header).map_err(|error| bad(&error))?;
+        let readable = |error| match error {
+            Error::Unknown { .. } => error,
+            other => bad(&other),
+        };
+        let machine = MachineSpec::read(registry.machines(), header.machine).map_err(readable)?;
+        let sharing = SharingSpec::read(registry.sharings(), header.sharing).map_err(readable)?;
         let file = Reader(
             SafeTensors::deserialize(bytes).map_err(|error| format_error(error.to_string()))?,
         );
@@ -312,7 +330,7 @@ impl Model {
             .enumerate()
             .map(|(number, set)| file.support_set(number, set))
             .collect::<Result<Vec<_>>>()?;
-        let views = kernel_views(&header.kernels, &sets)?;
+        let views = kernel_views(registry, &header.kernels, &sets)?;
         let offsets = file.floats("offsets", Some(tasks))?;
         let task_models = header
             .tasks
@@ -327,8 +345,8 @@ impl Model {
         let shape = Shape { tasks, kernels };
         Ok(Self {
             kernels: views,
-            machine: header.machine,
-            sharing: header.sharing,
+            machine,
+            sharing,
             normalize: header.normalize,
             parts: parts::read(&file, shape, common.as_ref(), specific.as_ref())?,
             theta,
@@ -363,28 +381,43 @@ impl Model {
         write_whole(path.as_ref(), &self.to_bytes()?)
     }
 
-    /// Reads a model.
+    /// Reads a model of kernels, machines and sharings of ours.
     ///
     /// # Errors
     /// When the file cannot be read, or as [`Model::from_bytes`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::load_with(&Registry::default(), path)
+    }
+
+    /// Reads a model, with what the registry has.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or as [`Model::from_bytes_with`].
+    pub fn load_with(registry: &Registry, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = read_bounded(path).map_err(|source| Error::Io {
             path: path.to_path_buf(),
             source,
         })?;
-        Self::from_bytes(&bytes)
+        Self::from_bytes_with(registry, &bytes)
     }
 }
 
 /// The kernels, for these sample sets.
-fn kernel_views(kernels: &[KernelHeader], sets: &[SupportSet]) -> Result<Vec<KernelView>> {
+fn kernel_views(
+    registry: &Registry,
+    kernels: &[KernelHeader],
+    sets: &[SupportSet],
+) -> Result<Vec<KernelView>> {
     // Checked one by one: a few bytes can ask for many columns, and only those there are cost memory.
     let views = kernels
         .iter()
         .map(|kernel| {
-            let mut view =
-                parse_kernel(&kernel.spec).map_err(|error| format_error(error.to_string()))?;
+            let name = kernel.spec.split([':', '@']).next().unwrap_or_default();
+            registry.kernel(name.trim())?;
+            let mut view = registry
+                .parse_kernel(&kernel.spec)
+                .map_err(|error| format_error(error.to_string()))?;
             view.name.clone_from(&kernel.name);
             for set in sets {
                 view.columns

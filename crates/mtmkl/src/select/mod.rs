@@ -7,8 +7,10 @@
 //! - [`Metric`]: how good predictions are.
 //! - [`Grid`]: the cells to try, and the chains in which one cell starts from the last one's solution.
 //! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
+//! - [`usual_kernels`], [`usual_sharing`]: what is used where nothing is said.
 //! - [`paired_t_test`]: whether one method is better than another on the same draws.
 
+mod defaults;
 mod grid;
 mod held_out;
 mod metric;
@@ -17,7 +19,8 @@ pub mod split;
 mod t_test;
 mod threads;
 
-pub use grid::{Axis, Cell, Chain, Grid, Parameter};
+pub use defaults::{usual_kernels, usual_sharing};
+pub use grid::{Axis, Cell, Chain, Grid};
 pub use metric::Metric;
 pub use search::{Fold, Limits, Search, Trial};
 pub use split::Split;

@@ -58,14 +58,10 @@ pub fn two_tasks(
 
 /// PSCS, or the simplex for a machine that does not go with it.
 pub fn usual_sharing(machine: &MachineSpec) -> SharingSpec {
-    if matches!(machine, MachineSpec::Svdd { .. }) {
-        SharingSpec::Simplex
+    if machine.name() == "svdd" {
+        SharingSpec::simplex()
     } else {
-        SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.5,
-            radius: 1.0,
-        }
+        SharingSpec::pscs(2.0, 1.5, 1.0)
     }
 }
 
@@ -135,33 +131,30 @@ impl Data {
                 }
                 let y = self.labels[task].clone();
                 let values = self.values[task].clone();
-                let machine = match *machine {
-                    MachineSpec::Svc {
-                        c,
-                        positive_weight,
-                        negative_weight,
-                    } => Machine::Svc {
-                        upper: y
-                            .iter()
-                            .map(|&label| {
-                                c * if label > 0.0 {
-                                    positive_weight
-                                } else {
-                                    negative_weight
-                                }
-                            })
-                            .collect(),
-                        y,
-                    },
-                    MachineSpec::Svr { c, epsilon } => Machine::Svr {
+                let c = machine.number("C");
+                let machine = match machine.name() {
+                    "svc" => {
+                        let factor = |label: f64| match label > 0.0 {
+                            true => machine.number("positive_weight"),
+                            false => machine.number("negative_weight"),
+                        };
+                        let upper = y.iter().map(|&label| c * factor(label)).collect();
+                        Machine::Svc { upper, y }
+                    }
+                    "svr" => Machine::Svr {
                         y: values,
                         upper: vec![c; n],
-                        epsilon,
+                        epsilon: machine.number("epsilon"),
                     },
-                    MachineSpec::Krr { lambda } => Machine::Krr { y: values, lambda },
-                    MachineSpec::Svdd { c } => Machine::Svdd { c },
-                    MachineSpec::OneClass { nu } => Machine::OneClass { nu },
-                    ref other => panic!("state the machine {other:?} for the conic solver here"),
+                    "krr" => Machine::Krr {
+                        y: values,
+                        lambda: machine.number("lambda"),
+                    },
+                    "svdd" => Machine::Svdd { c },
+                    "ocsvm" => Machine::OneClass {
+                        nu: machine.number("nu"),
+                    },
+                    other => panic!("state the machine {other} for the conic solver here"),
                 };
                 conic::Task {
                     machine,
