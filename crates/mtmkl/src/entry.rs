@@ -88,8 +88,11 @@ impl Range {
         }
     }
 
-    /// The error of a value that is none of them.
-    pub(crate) fn check(self, name: &'static str, value: f64) -> Result<()> {
+    /// Whether the value of this parameter is one of them.
+    ///
+    /// # Errors
+    /// Names the parameter and its range.
+    pub fn check(self, name: &'static str, value: f64) -> Result<()> {
         if self.contains(value) {
             return Ok(());
         }

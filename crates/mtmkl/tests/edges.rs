@@ -89,7 +89,10 @@ fn optimum(data: &Data, machine: &MachineSpec, sharing: &SharingSpec) -> f64 {
         tasks: data.points.len(),
         kernels: common::KERNELS.len(),
     };
-    let optimum = conic::optimum(&data.conic(machine), &conic_terms(sharing, shape));
+    let optimum = conic::optimum(
+        &data.conic(machine).unwrap(),
+        &conic_terms(sharing, shape).unwrap(),
+    );
     assert!(optimum.solved, "the conic solver failed");
     optimum.value
 }

@@ -403,7 +403,7 @@ fn outcome_of(bytes: &[u8]) -> Result<(), String> {
     let read = catch_unwind(AssertUnwindSafe(|| Model::from_bytes(bytes)));
     match read {
         Err(_) => Err("reading it panicked".to_string()),
-        Ok(Err(Error::Format { .. })) => Ok(()),
+        Ok(Err(Error::Format { .. } | Error::Unknown { .. })) => Ok(()),
         Ok(Err(other)) => Err(format!("the wrong error, {other:?}")),
         Ok(Ok(model)) => catch_unwind(AssertUnwindSafe(|| try_decisions(&model)))
             .map(|_| ())
@@ -542,7 +542,7 @@ fn altered(change: impl FnOnce(&mut Pieces)) -> Vec<u8> {
 
 fn refusal(change: impl FnOnce(&mut Pieces)) -> String {
     match Model::from_bytes(&altered(change)) {
-        Err(error @ Error::Format { .. }) => error.to_string(),
+        Err(error @ (Error::Format { .. } | Error::Unknown { .. })) => error.to_string(),
         other => panic!("expected a refusal, found {other:?}"),
     }
 }

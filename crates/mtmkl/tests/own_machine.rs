@@ -104,7 +104,7 @@ impl SmoothConjugate for Entropy {
 
 /// The Gram matrices of each task, computed by other code.
 fn grams(data: &common::Data) -> Vec<Vec<Vec<f64>>> {
-    let tasks = data.conic(&MachineSpec::svc(1.0));
+    let tasks = data.conic(&MachineSpec::svc(1.0)).unwrap();
     tasks.into_iter().map(|task| task.grams).collect()
 }
 

@@ -145,7 +145,7 @@ fn machines() -> [MachineSpec; 2] {
 }
 
 fn optimum(machine: &MachineSpec, terms: &[conic::Term]) -> f64 {
-    let optimum = conic::optimum(&Data::new(TASKS, 7).conic(machine), terms);
+    let optimum = conic::optimum(&Data::new(TASKS, 7).conic(machine).unwrap(), terms);
     assert!(optimum.solved);
     optimum.value
 }

@@ -1,9 +1,12 @@
-//! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask bench`, speed beside the peers.
+//! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask python`, what Python's estimators repeat of the
+//! entries; `cargo xtask bench`, speed beside the peers.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a program for developers"
 )]
+
+mod python;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -240,8 +243,17 @@ fn main() -> ExitCode {
             BENCH,
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
         ),
+        Some((command, [])) if command == "python" => match python::write() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("the estimators cannot be written: {error}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
-            eprintln!("usage: cargo xtask test | bench [OPTIONS] (bench --help lists them)");
+            eprintln!(
+                "usage: cargo xtask test | python | bench [OPTIONS] (bench --help lists them)"
+            );
             ExitCode::from(2)
         }
     }

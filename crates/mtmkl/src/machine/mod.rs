@@ -89,8 +89,11 @@ fn sign(decision: f64) -> f64 {
     if decision >= 0.0 { 1.0 } else { -1.0 }
 }
 
-/// ±1 labels of both kinds, or the error that says what is there instead.
-fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> {
+/// ±1 labels of both kinds.
+///
+/// # Errors
+/// Says what is there instead.
+pub fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> {
     let Targets::Labels(labels) = &task.targets else {
         return Err(wrong_targets(machine, "±1 labels", task));
     };
@@ -121,7 +124,11 @@ fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> 
     Ok(labels)
 }
 
-fn check_values(machine: &'static str, task: &Task) -> Result<()> {
+/// Real values to learn.
+///
+/// # Errors
+/// Says what is there instead.
+pub fn check_values(machine: &'static str, task: &Task) -> Result<()> {
     match &task.targets {
         Targets::Values(_) => Ok(()),
         _ => Err(wrong_targets(machine, "real values", task)),
@@ -129,7 +136,10 @@ fn check_values(machine: &'static str, task: &Task) -> Result<()> {
 }
 
 /// One-class machines take no targets.
-fn check_unlabelled(machine: &'static str, task: &Task) -> Result<()> {
+///
+/// # Errors
+/// Says what is there instead.
+pub fn check_unlabelled(machine: &'static str, task: &Task) -> Result<()> {
     match task.targets {
         Targets::Unlabelled => Ok(()),
         _ => Err(wrong_targets(machine, "no targets", task)),
@@ -146,7 +156,7 @@ fn wrong_targets(machine: &'static str, expected: &'static str, task: &Task) -> 
 }
 
 /// The targets' numbers; empty for unlabelled tasks.
-fn numbers(task: &Task) -> &[f64] {
+pub fn numbers(task: &Task) -> &[f64] {
     match &task.targets {
         Targets::Labels(values) | Targets::Values(values) => values,
         Targets::Unlabelled => &[],
@@ -154,7 +164,7 @@ fn numbers(task: &Task) -> &[f64] {
 }
 
 /// The weight of each sample, 1 where none are given; a sample without one does not count.
-fn weight(task: &Task, row: usize) -> f64 {
+pub fn weight(task: &Task, row: usize) -> f64 {
     task.weights
         .as_ref()
         .map_or(1.0, |weights| weights.get(row).copied().unwrap_or_default())

@@ -38,13 +38,15 @@ pub(super) static ENTRY: MachineEntry = MachineEntry {
                 Range::Positive,
                 "the factor of C for the second class (or for the one of a one-vs-all task)",
             )
-            .or(1.0),
+            .or(1.0)
+            .in_python("class_weight"),
             Parameter::number(
                 "negative_weight",
                 Range::Positive,
                 "the factor of C for the other class",
             )
-            .or(1.0),
+            .or(1.0)
+            .in_python("class_weight"),
         ],
     },
     targets: TargetKind::Labels,

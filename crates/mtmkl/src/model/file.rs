@@ -2,82 +2,23 @@
 //! for bit. One metadata key, because several would be written in no particular order.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
 
+use super::header::{Header, KernelHeader, RunHeader, SetHeader, TaskHeader, VERSION, read_header};
 use super::read::{eights, read_bounded};
 use super::write::write_whole;
 use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
-use crate::machine::MachineSpec;
 use crate::registry::Registry;
-use crate::run::{Pass, Status};
-use crate::sharing::SharingSpec;
-use crate::solver::{Fallback, SolverSpec};
+use crate::run::Pass;
 
-/// The version this library writes. Files of a later version are refused with its number; earlier ones are read.
-const VERSION: u32 = 2;
+/// The one metadata key.
 const KEY: &str = "mtmkl";
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header<M, S> {
-    version: u32,
-    kernels: Vec<KernelHeader>,
-    machine: M,
-    sharing: S,
-    normalize: bool,
-    status: Status,
-    /// Since version 2.
-    #[serde(default)]
-    run: RunHeader,
-    tasks: Vec<TaskHeader>,
-    sets: Vec<SetHeader>,
-    #[serde(default)]
-    notes: BTreeMap<String, String>,
-}
-
-/// How the fit was run.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RunHeader {
-    tolerance: Option<f64>,
-    solver: Option<SolverSpec>,
-    fallback: Option<Fallback>,
-    rounded: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KernelHeader {
-    name: String,
-    spec: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TaskHeader {
-    name: String,
-    samples: usize,
-    set: usize,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SetHeader {
-    columns: Vec<String>,
-    samples: usize,
-    given: Vec<String>,
-    /// Since version 2.
-    #[serde(default)]
-    unit: Option<BTreeSet<String>>,
-}
 
 /// A tensor to be written.
 pub(super) struct Tensor {
@@ -304,16 +245,7 @@ impl Model {
             .ok_or_else(|| {
                 format_error("the file has no `mtmkl` header; it was not written by mtmkl")
             })?;
-        check_version(header)?;
-        let bad = |error: &dyn std::fmt::Display| format_error(format!("bad header: {error}"));
-        let header: Header<Map<String, Json>, Map<String, Json>> =
-            serde_json::from_str(header).map_err(|error| bad(&error))?;
-        let readable = |error| match error {
-            Error::Unknown { .. } => error,
-            other => bad(&other),
-        };
-        let machine = MachineSpec::read(registry.machines(), header.machine).map_err(readable)?;
-        let sharing = SharingSpec::read(registry.sharings(), header.sharing).map_err(readable)?;
+        let (header, machine, sharing) = read_header(header, registry)?;
         let file = Reader(
             SafeTensors::deserialize(bytes).map_err(|error| format_error(error.to_string()))?,
         );
@@ -441,23 +373,6 @@ fn kernel_views(
         }
     }
     Ok(views)
-}
-
-/// Only the version, so that a newer header with unknown fields is told from a broken one.
-fn check_version(header: &str) -> Result<()> {
-    #[derive(Deserialize)]
-    struct Only {
-        version: u32,
-    }
-    let found: Only = serde_json::from_str(header)
-        .map_err(|error| format_error(format!("bad header: {error}")))?;
-    if found.version > VERSION {
-        return Err(format_error(format!(
-            "it has format version {}, this mtmkl reads up to {VERSION}; use a newer mtmkl",
-            found.version
-        )));
-    }
-    Ok(())
 }
 
 /// Tensors of a file, checked as they are read.
