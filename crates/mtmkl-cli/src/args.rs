@@ -125,9 +125,11 @@ fn tune_names(command: clap::Command, registry: &Registry) -> clap::Command {
         "The target value of inliers, for {}",
         listing(&unlabelled, "and")
     );
-    command
-        .mut_arg("grid", |argument| argument.help(grid))
-        .mut_arg("inlier", |argument| argument.help(inlier))
+    command.mut_args(|argument| match argument.get_id().as_str() {
+        "grid" => argument.help(grid.clone()),
+        "inlier" => argument.help(inlier.clone()),
+        _ => argument,
+    })
 }
 
 /// The subcommands.

@@ -240,12 +240,13 @@ pub fn with_names(command: Command, registry: &Registry) -> Command {
         "A kernel or a set of kernels, NAME[:KEY=VALUE,…][@COLUMNS], e.g. rbf:sigma=1|2|4 or linear@f1..f10 (repeatable). Names: {}",
         kernels.join(", ")
     );
-    command
-        .mut_arg("kernel", |argument| argument.help(kernels))
-        .mut_arg("machine", |argument| argument.help(either(&machines)))
-        .mut_arg("sharing", |argument| {
-            argument.help(format!("{} ({})", either(&sharings), rule(registry)))
-        })
+    let sharings = format!("{} ({})", either(&sharings), rule(registry));
+    command.mut_args(|argument| match argument.get_id().as_str() {
+        "kernel" => argument.help(kernels.clone()),
+        "machine" => argument.help(either(&machines)),
+        "sharing" => argument.help(sharings.clone()),
+        _ => argument,
+    })
 }
 
 /// The rule of the default sharing, in words.

@@ -333,9 +333,7 @@ mod tests {
     #[test]
     fn a_default_that_differs_is_found() {
         let (_, text, _) = files().expect("the package is there").swap_remove(0);
-        let changed = text
-            .replace("C: float = 1.0", "C: float = 2.0")
-            ;
+        let changed = text.replace("C: float = 1.0", "C: float = 2.0");
         assert_ne!(text, changed);
         let own: Vec<&Estimator> = ESTIMATORS.iter().take(1).collect();
         assert_eq!(generated(&changed, &own, &Registry::default()), text);

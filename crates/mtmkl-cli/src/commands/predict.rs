@@ -205,9 +205,9 @@ pub fn load(path: &Path, registry: &Registry) -> Result<Model> {
         mtmkl::Error::Format { problem } => {
             anyhow!("{file} is not a readable mtmkl model: {problem}")
         }
-        unknown @ mtmkl::Error::Unknown { .. } => {
-            anyhow!("{file} was made by a program with parts of its own: here {unknown}; read it with that program")
-        }
+        unknown @ mtmkl::Error::Unknown { .. } => anyhow!(
+            "{file} cannot be used here: {unknown}; a program with parts of its own made it, or it is damaged"
+        ),
         other => anyhow!("{file} is not a readable mtmkl model: {other}"),
     })
 }

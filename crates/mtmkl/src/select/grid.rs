@@ -37,6 +37,21 @@ impl Cell {
     }
 }
 
+/// The numbers that machines and sharings of these cells take.
+fn numbers_of(cells: &[Cell]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for cell in cells {
+        let machine = cell.machine.entry().map(|entry| &entry.part);
+        let parts = machine.into_iter().chain([&cell.sharing.entry().part]);
+        for parameter in parts.flat_map(|part| part.parameters) {
+            if parameter.is_number() && !names.contains(&parameter.name) {
+                names.push(parameter.name);
+            }
+        }
+    }
+    names
+}
+
 /// A parameter and the values to try.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
@@ -93,17 +108,18 @@ impl Grid {
         axes.sort_by_key(|axis| machine.takes(&axis.parameter));
         for axis in axes {
             let name = axis.parameter.as_str();
-            let wrong = |problem: &str| Error::Spec {
-                spec: format!("`{name}` in the grid"),
-                problem: problem.to_string(),
-            };
             if axis.values.is_empty() {
-                return Err(wrong("an empty list, expected at least one value"));
+                return Err(Error::Spec {
+                    spec: format!("`{name}` in the grid"),
+                    problem: "an empty list, expected at least one value".to_string(),
+                });
             }
             if !cells.iter().any(|cell| cell.takes(name)) {
-                return Err(wrong(
-                    "expected a parameter of the machine or of one of the sharings in the grid",
-                ));
+                return Err(Error::Unknown {
+                    what: "number of the machine or of one of the sharings in the grid",
+                    name: name.to_string(),
+                    known: numbers_of(&cells).join(", "),
+                });
             }
             cells = cells
                 .into_iter()

@@ -205,7 +205,9 @@ impl Tune {
         let grid =
             Grid::new(&machine, &sharings, kernel_sets.len(), &wanted.axes).map_err(|error| {
                 match error {
-                    mtmkl::Error::Spec { spec, problem } => anyhow!("--grid: {spec}: {problem}"),
+                    mtmkl::Error::Unknown { name, known, .. } => anyhow!(
+                        "--grid {name}=…: expected a parameter of the machine or of one of the sharings in the grid: {known}"
+                    ),
                     other => other.into(),
                 }
             })?;
