@@ -6,8 +6,6 @@
     reason = "a program for developers"
 )]
 
-mod python;
-
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -121,6 +119,20 @@ const PYTHON_ENVIRONMENT: &str = "\
     rm -rf target/python-env && python3 -m venv target/python-env && \
     target/python-env/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt && \
     cp python/requirements-test.txt target/python-env/requirements.txt";
+
+/// Writes what Python's estimators repeat of the entries. The test that compares them does it, built as all tests are.
+const PYTHON: &[Step] = &[Step {
+    name: "arguments of the estimators",
+    program: "cargo",
+    arguments: &[
+        "test",
+        "--workspace",
+        "--test",
+        "python_arguments",
+        "--locked",
+    ],
+    variables: &[("MTMKL_WRITE", "1")],
+}];
 
 /// The report is looked at in a real browser. Where the machine is ours to change (a CI machine: root, apt), it is installed; elsewhere
 /// the browser test skips with a message.
@@ -243,13 +255,7 @@ fn main() -> ExitCode {
             BENCH,
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
         ),
-        Some((command, [])) if command == "python" => match python::write() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("the estimators cannot be written: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        Some((command, [])) if command == "python" => run(PYTHON, &[]),
         _ => {
             eprintln!(
                 "usage: cargo xtask test | python | bench [OPTIONS] (bench --help lists them)"

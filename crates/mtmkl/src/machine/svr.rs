@@ -31,7 +31,12 @@ pub(super) static ENTRY: MachineEntry = MachineEntry {
             Parameter::number("C", Range::Positive, "the price of an error")
                 .or(1.0)
                 .tried(PRICES),
-            Parameter::number("epsilon", Range::AtLeast(0.0), "the width of the tube").or(0.1),
+            Parameter::number(
+                "epsilon",
+                Range::AtLeast(0.0),
+                "the width of the tube, in which errors are free",
+            )
+            .or(0.1),
         ],
     },
     targets: TargetKind::Values,

@@ -1,5 +1,6 @@
 //! What the estimators of `python/mtmkl` repeat of the entries, since scikit-learn wants it spelt out: arguments of `__init__` with their
-//! defaults, and what the documentation says about them. `cargo xtask python` writes them; a test compares.
+//! defaults, and what the documentation says about them. This test compares; `cargo xtask python` runs it so that it writes them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -89,7 +90,10 @@ fn meaning(parameter: &Parameter, of: &str) -> String {
         Kind::Number { range, .. } => format!(", {}", range.signs()),
         _ => String::new(),
     };
-    format!("{}{of}{range}", parameter.help)
+    match parameter.help.split_once(',') {
+        Some((first, rest)) => format!("{first}{of},{rest}{range}"),
+        None => format!("{}{of}{range}", parameter.help),
+    }
 }
 
 fn quoted(names: &[&str]) -> String {
@@ -294,48 +298,37 @@ fn generated(text: &str, estimators: &[&Estimator], registry: &Registry) -> Stri
 }
 
 /// Each file of estimators, as it is and as it should be.
-fn files() -> std::io::Result<Vec<(PathBuf, String, String)>> {
+fn files() -> Vec<(PathBuf, String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/mtmkl");
     let registry = Registry::default();
     let mut names: Vec<&str> = ESTIMATORS.iter().map(|one| one.file).collect();
     names.dedup();
     let file = |name: &str| {
         let path = folder.join(name);
-        let text = fs::read_to_string(&path)?;
+        let text = fs::read_to_string(&path).unwrap();
         let own: Vec<&Estimator> = ESTIMATORS.iter().filter(|one| one.file == name).collect();
         let wanted = generated(&text, &own, &registry);
-        Ok((path, text, wanted))
+        (path, text, wanted)
     };
     names.into_iter().map(file).collect()
 }
 
-/// Writes what follows from the entries into the estimators.
-pub(crate) fn write() -> std::io::Result<()> {
-    for (path, text, wanted) in files()? {
-        if text != wanted {
-            fs::write(path, wanted)?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_estimators_say_what_the_entries_say() {
-        for (path, text, wanted) in files().expect("the package is there") {
+#[test]
+fn the_estimators_say_what_the_entries_say() {
+    for (path, text, wanted) in files() {
+        if std::env::var_os("MTMKL_WRITE").is_some() {
+            fs::write(path, wanted).unwrap();
+        } else {
             assert!(text == wanted, "{}: run cargo xtask python", path.display());
         }
     }
+}
 
-    #[test]
-    fn a_default_that_differs_is_found() {
-        let (_, text, _) = files().expect("the package is there").swap_remove(0);
-        let changed = text.replace("C: float = 1.0", "C: float = 2.0");
-        assert_ne!(text, changed);
-        let own: Vec<&Estimator> = ESTIMATORS.iter().take(1).collect();
-        assert_eq!(generated(&changed, &own, &Registry::default()), text);
-    }
+#[test]
+fn a_default_that_differs_is_found() {
+    let (_, _, text) = files().swap_remove(0);
+    let changed = text.replace("C: float = 1.0", "C: float = 2.0");
+    assert_ne!(text, changed);
+    let own: Vec<&Estimator> = ESTIMATORS.iter().take(1).collect();
+    assert_eq!(generated(&changed, &own, &Registry::default()), text);
 }
