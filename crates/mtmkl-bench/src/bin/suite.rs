@@ -298,14 +298,12 @@ fn edges(seed: u64) -> Result<Group, mtmkl::Error> {
         let q = exponents[random.below(exponents.len())];
         let radius = log(&mut random, -2.0, 2.0);
         let sharing = match random.below(6) {
-            0 => SharingSpec::Common { p, radius },
-            1 => SharingSpec::Independent { p, radius },
-            2 => SharingSpec::Group { p, q, radius },
-            3 => SharingSpec::Simplex,
-            4 => SharingSpec::Tang {
-                beta: 2.0 * random.uniform(),
-            },
-            _ => SharingSpec::Pscs { p, q, radius },
+            0 => SharingSpec::common(p, radius),
+            1 => SharingSpec::independent(p, radius),
+            2 => SharingSpec::group(p, q, radius),
+            3 => SharingSpec::simplex(),
+            4 => SharingSpec::tang(2.0 * random.uniform()),
+            _ => SharingSpec::pscs(p, q, radius),
         };
         let mut case = Case::new(4 + random.below(60), tasks, 2, sharing)?;
         let choices = [
@@ -326,13 +324,10 @@ fn edges(seed: u64) -> Result<Group, mtmkl::Error> {
         let c = log(&mut random, -5.0, 6.0);
         (case.machine, case.targets) = match random.below(4) {
             0 => (
-                MachineSpec::Svr {
-                    c,
-                    epsilon: 0.1 * random.uniform(),
-                },
+                MachineSpec::svr(c, 0.1 * random.uniform()),
                 TargetKind::Values,
             ),
-            1 => (MachineSpec::Krr { lambda: c.recip() }, TargetKind::Values),
+            1 => (MachineSpec::krr(c.recip()), TargetKind::Values),
             _ => (MachineSpec::svc(c), TargetKind::Labels),
         };
         case.tolerance = log(&mut random, -8.0, -3.0);
