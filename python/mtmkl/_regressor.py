@@ -34,7 +34,7 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
     C : float, default=1.0
         The price of an error of "svr", > 0.
     epsilon : float, default=0.1
-        The width of the tube, in which errors are free, of "svr", ≥ 0.
+        The width of the tube of "svr", in which errors are free, ≥ 0.
     sharing : str or Sharing, default="auto"
         What the tasks share: "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform", or an object such as
         ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.

@@ -455,6 +455,8 @@ impl Fit {
         let data = args.data.clone().with_context(|| {
             format!("which table? Give its path: mtmkl {command} DATA --target COLUMN")
         })?;
+        // What the columns are depends on it.
+        choices::machine(args)?;
         args.output
             .iter()
             .chain(&args.report)
