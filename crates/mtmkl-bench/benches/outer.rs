@@ -20,7 +20,7 @@ fn oracle(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("oracle T=10 M=50");
     let values = mtmkl_bench::table(SHAPE.tasks, SHAPE.kernels, 3);
     let s = Grid::new(SHAPE.tasks, SHAPE.kernels, values).unwrap();
-    for info in mtmkl::Registry::default().sharings().iter() {
+    for info in mtmkl::Registry::default().sharings() {
         for (number, spec) in (info.examples)(SHAPE).into_iter().enumerate() {
             let sharing = spec.build(SHAPE).unwrap();
             group.bench_function(BenchmarkId::new(info.part.name, number), |bencher| {

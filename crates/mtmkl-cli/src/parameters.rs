@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter, Part, Value};
+use mtmkl::machine::MachineSpec;
 use serde::{Serialize, Serializer};
 
 use crate::words::{either, listing};
@@ -78,7 +79,7 @@ impl Flag {
             .collect();
         let text = texts.join("; ");
         let mut letters = text.chars();
-        let first = letters.next().map(|letter| letter.to_uppercase());
+        let first = letters.next().map(char::to_uppercase);
         let repeatable = if several { " (repeatable)" } else { "" };
         format!(
             "{}{}{repeatable}",
@@ -252,7 +253,7 @@ pub fn with_names(command: Command, registry: &Registry) -> Command {
 /// The rule of the default sharing, in words.
 fn rule(registry: &Registry) -> String {
     let specs = registry.machines().iter();
-    let specs = specs.map(|entry| mtmkl::machine::MachineSpec::of(entry, [0.0; 0]));
+    let specs = specs.map(|entry| MachineSpec::of(entry, [0.0; 0]));
     let (shrinking, others): (Vec<_>, Vec<_>) =
         specs.partition(|machine| machine.build().shrinks_kernels());
     let mut words = Vec::new();
@@ -265,7 +266,7 @@ fn rule(registry: &Registry) -> String {
         ));
     }
     if let Some(first) = shrinking.first() {
-        let names: Vec<&str> = shrinking.iter().map(|machine| machine.name()).collect();
+        let names: Vec<&str> = shrinking.iter().map(MachineSpec::name).collect();
         let usual = mtmkl::select::usual_sharing(first, 2);
         words.push(format!("{usual} for {}", listing(&names, "and")));
     }

@@ -33,9 +33,9 @@ pub fn cases(registry: &Registry, tasks: usize) -> Vec<Case> {
         kernels: kernels().len(),
     };
     let mut cases = Vec::new();
-    for machine in registry.machines().iter() {
+    for machine in registry.machines() {
         for spec in (machine.examples)() {
-            for sharing in registry.sharings().iter() {
+            for sharing in registry.sharings() {
                 for sharing in (sharing.examples)(shape) {
                     cases.push(Case {
                         machine: spec.clone(),

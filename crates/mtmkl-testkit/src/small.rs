@@ -139,9 +139,12 @@ impl Data {
                 let c = machine.number("C");
                 let machine = match machine.name() {
                     "svc" => {
-                        let factor = |label: f64| match label > 0.0 {
-                            true => machine.number("positive_weight"),
-                            false => machine.number("negative_weight"),
+                        let factor = |label: f64| {
+                            if label > 0.0 {
+                                machine.number("positive_weight")
+                            } else {
+                                machine.number("negative_weight")
+                            }
                         };
                         let upper = y.iter().map(|&label| c * factor(label)).collect();
                         Machine::Svc { upper, y }

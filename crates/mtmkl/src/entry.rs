@@ -354,8 +354,7 @@ impl Values {
                 }
                 (_, None) => parameter.default().into(),
                 // Terms stand beside the values.
-                (Kind::Terms, _) => Value::Absent,
-                (Kind::List { .. }, Some(Json::Null)) => Value::Absent,
+                (Kind::Terms, _) | (Kind::List { .. }, Some(Json::Null)) => Value::Absent,
                 (Kind::Number { .. }, Some(json)) => json
                     .as_f64()
                     .ok_or_else(|| format!("`{name}` is {json}, expected a number"))?

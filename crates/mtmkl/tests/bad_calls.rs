@@ -171,7 +171,7 @@ mod tables {
 
     #[test]
     fn machines_judge_tasks_with_too_few_weights_without_a_panic() {
-        for info in mtmkl::Registry::default().machines().iter() {
+        for info in mtmkl::Registry::default().machines() {
             for machine in (info.examples)() {
                 let targets = match info.targets {
                     mtmkl::machine::TargetKind::Labels => Targets::Labels(LABELS.to_vec()),
@@ -241,7 +241,7 @@ mod grids {
             tasks: 3,
             kernels: 2,
         };
-        for info in mtmkl::Registry::default().sharings().iter() {
+        for info in mtmkl::Registry::default().sharings() {
             for spec in (info.examples)(shape) {
                 let sharing = spec.build(shape).unwrap();
                 for (rows, kernels) in [(0, 0), (1, 2), (2, 2), (4, 2), (3, 1), (3, 5)] {

@@ -236,7 +236,7 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
 
 #[test]
 fn registered_kernels_vouch_for_themselves() {
-    for info in mtmkl::Registry::default().kernels().iter() {
+    for info in mtmkl::Registry::default().kernels() {
         let view = &parse_kernels(info.example).unwrap()[0];
         let checked = matches!(info.name, "sigmoid" | "precomputed");
         let is_definite = view.kernel.is_positive_definite();

@@ -193,7 +193,7 @@ fn the_limit_holds_from_the_least_to_the_most_and_changes_no_answer() {
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let pool = Pool::new(2).unwrap();
-    for info in mtmkl::Registry::default().machines().iter() {
+    for info in mtmkl::Registry::default().machines() {
         let machine = (info.examples)().remove(0);
         let problem = problem(&machine, info.targets, 3);
         let fit = |limit: u64| -> Result<(f64, Storage, u64), Error> {

@@ -109,7 +109,7 @@ fn look(problem: &Problem, storage: Storage, precision: Precision, threads: usiz
 
 #[test]
 fn values_and_derivatives_are_those_of_kept_matrices() {
-    for machine in mtmkl::Registry::default().machines().iter() {
+    for machine in mtmkl::Registry::default().machines() {
         let spec = (machine.examples)().remove(0);
         for views in [false, true] {
             for precision in [Precision::Double, Precision::Single] {
@@ -133,7 +133,7 @@ fn values_and_derivatives_are_those_of_kept_matrices() {
 
 #[test]
 fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
-    for machine in mtmkl::Registry::default().machines().iter() {
+    for machine in mtmkl::Registry::default().machines() {
         for (number, spec) in (machine.examples)().iter().enumerate() {
             for (n, views) in [(60, false), (60, true), (480, false)] {
                 if number > 0 && n > 60 {

@@ -47,9 +47,9 @@ fn machines() -> impl Strategy<Value = MachineSpec> {
     prop_oneof![
         (0.1..20.0).prop_map(MachineSpec::svc),
         (0.1..10.0, 0.0..0.3).prop_map(|(c, epsilon)| MachineSpec::svr(c, epsilon)),
-        (0.05..5.0).prop_map(|lambda| MachineSpec::krr(lambda)),
-        (0.35..1.0).prop_map(|c| MachineSpec::svdd(c)),
-        (0.1..1.0).prop_map(|nu| MachineSpec::one_class(nu)),
+        (0.05..5.0).prop_map(MachineSpec::krr),
+        (0.35..1.0).prop_map(MachineSpec::svdd),
+        (0.1..1.0).prop_map(MachineSpec::one_class),
     ]
 }
 

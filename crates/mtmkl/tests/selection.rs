@@ -385,7 +385,7 @@ fn decisions_of_every_machine() {
     let numbers: Vec<f64> = (0..30).map(|i| values[2 * i] - values[2 * i + 1]).collect();
     let labels: Vec<f64> = numbers.iter().map(|x| x.signum()).collect();
     let held: Vec<usize> = (0..30).filter(|row| row % 4 == 0).collect();
-    for info in mtmkl::Registry::default().machines().iter() {
+    for info in mtmkl::Registry::default().machines() {
         let targets = match info.targets {
             mtmkl::machine::TargetKind::Labels => Targets::Labels(labels.clone()),
             mtmkl::machine::TargetKind::Values => Targets::Values(numbers.clone()),
@@ -566,7 +566,7 @@ fn a_start_from_another_model_changes_the_way_not_the_answer() {
         SharingSpec::tang(0.5),
         SharingSpec::group(2.0, 1.0, 1.0),
     ];
-    for info in mtmkl::Registry::default().machines().iter() {
+    for info in mtmkl::Registry::default().machines() {
         let targets = match info.targets {
             mtmkl::machine::TargetKind::Labels => {
                 Targets::Labels(numbers.iter().map(|x| x.signum()).collect())

@@ -148,7 +148,7 @@ fn sharings(seed: u64) -> Result<Group, mtmkl::Error> {
         tasks: 5,
         kernels: 10,
     };
-    for info in mtmkl::Registry::default().sharings().iter() {
+    for info in mtmkl::Registry::default().sharings() {
         for sharing in (info.examples)(shape) {
             group.fit(&Case::new(200, 5, 10, sharing)?, seed)?;
         }
@@ -180,7 +180,7 @@ fn norms(seed: u64) -> Result<Group, mtmkl::Error> {
 
 fn machines(seed: u64) -> Result<Group, mtmkl::Error> {
     let mut group = Group::default();
-    for info in mtmkl::Registry::default().machines().iter() {
+    for info in mtmkl::Registry::default().machines() {
         for machine in (info.examples)() {
             let sharing = if machine.name() == "svdd" {
                 SharingSpec::simplex()

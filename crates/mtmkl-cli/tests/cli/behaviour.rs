@@ -19,7 +19,7 @@ fn tables() -> Folder {
 #[test]
 fn every_kernel_runs() {
     let folder = tables();
-    for kernel in mtmkl::Registry::default().kernels().iter() {
+    for kernel in mtmkl::Registry::default().kernels() {
         if kernel.name == "precomputed" {
             continue;
         }
@@ -36,7 +36,7 @@ fn every_kernel_runs() {
 #[test]
 fn every_machine_runs_with_both_solvers() {
     let folder = tables();
-    for machine in mtmkl::Registry::default().machines().iter() {
+    for machine in mtmkl::Registry::default().machines() {
         for solver in ["newton", "epf"] {
             let table = match machine.part.name {
                 "svr" | "krr" => "curve.csv --target y",
@@ -75,7 +75,7 @@ fn both_solvers_find_the_same_optimum() {
 #[test]
 fn every_sharing_runs() {
     let folder = tables();
-    for sharing in mtmkl::Registry::default().sharings().iter() {
+    for sharing in mtmkl::Registry::default().sharings() {
         let flags = match sharing.part.name {
             "tang" => "--beta 0.5",
             "box-simplex" => "--upper 0.6",

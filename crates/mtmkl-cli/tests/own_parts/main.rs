@@ -1,5 +1,9 @@
 //! A kernel, a machine and a sharing from outside the crates, by one file and one line each; the recipes of CONTRIBUTING.md are these files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test that is run as a program is told so"
+)]
 
 mod kernel;
 mod machine;
