@@ -61,8 +61,8 @@ fn exponent() -> impl Strategy<Value = f64> {
 fn sharings(machine: &MachineSpec) -> BoxedStrategy<SharingSpec> {
     let fixed_mass = prop_oneof![
         Just(SharingSpec::simplex()),
-        (0.3..1.0).prop_map(|upper| SharingSpec::box_simplex(upper)),
-        (0.0..4.0).prop_map(|beta| SharingSpec::tang(beta)),
+        (0.3..1.0).prop_map(SharingSpec::box_simplex),
+        (0.0..4.0).prop_map(SharingSpec::tang),
     ];
     if machine.name() == "svdd" {
         return fixed_mass.boxed();
