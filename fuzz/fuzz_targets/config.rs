@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::Parser;
 use libfuzzer_sys::fuzz_target;
+use mtmkl::Registry;
 use mtmkl::kernel::{parse_kernel, parse_kernels};
 use mtmkl_cli::args::Cli;
 use mtmkl_cli::config;
@@ -15,11 +15,15 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    if let Ok(flags) = config::flags("fit", text, Path::new("fuzz.toml"), &[]) {
+    let registry = Registry::default();
+    let program = Cli::command_with(&registry).expect("flags of our entries differ");
+    let path = Path::new("fuzz.toml");
+    if let Ok(flags) = config::flags(&program, "fit", text, path, &[]) {
         let start = ["mtmkl", "fit"].map(OsString::from);
-        let _ = Cli::try_parse_from(start.into_iter().chain(flags));
+        let arguments: Vec<OsString> = start.into_iter().chain(flags).collect();
+        let _ = Cli::read(program.clone(), &registry, &arguments);
         let given = ["--kernel=linear", "--p", "1"].map(OsString::from);
-        let _ = config::flags("fit", text, Path::new("fuzz.toml"), &given);
+        let _ = config::flags(&program, "fit", text, path, &given);
     }
     // A model file keeps what `spec` says and reads it with `parse_kernel`.
     for view in parse_kernels(text).into_iter().flatten() {

@@ -136,7 +136,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             task=None if table.tasks is None else table.names[position] if position >= 0 else "task",
             goal=goal,
         )
-        sharing = sharing_spec(self.sharing, self._number("p"), self._number("q"), self._number("radius"), len(tasks), mass=self._mass)
+        sharing = sharing_spec(self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks))
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
         model = _core.fit(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ._types import Limits, New, Set, Task
 
-__all__ = ["Model", "__version__", "fit", "kernel_specs"]
+__all__ = ["Model", "__version__", "fit", "kernel_specs", "sharings", "usual_kernels", "usual_sharing"]
 
 __version__: str
 
@@ -80,6 +80,9 @@ class Model:
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
 def kernel_specs(spec: str) -> list[str]: ...
+def usual_kernels() -> list[str]: ...
+def usual_sharing(machine: str, tasks: int) -> str: ...
+def sharings() -> list[tuple[str, list[str], list[str]]]: ...
 def fit(
     *,
     kernels: Sequence[tuple[str | None, str]],

@@ -14,9 +14,6 @@ from . import _core
 
 Matrix = NDArray[np.float64]
 
-#: What the program uses without ``--kernel``.
-DEFAULT_KERNELS = ("linear", "poly:degree=2", "rbf:sigma=1|2|4|8|16|32|64|128")
-
 #: Rows handled at a time where only the diagonal of k(X, X) is wanted.
 _BLOCK = 32
 
@@ -201,7 +198,7 @@ def resolve(kernels: Any, names: Sequence[str], indices: Sequence[int], rows: Ma
     ``names`` are the names of X's columns, ``indices`` the position of each of them among the features (−1 for a task column).
     """
     if kernels is None:
-        kernels = DEFAULT_KERNELS
+        kernels = _core.usual_kernels()
     if isinstance(kernels, str) or callable(kernels):
         kernels = [kernels]
     try:

@@ -28,18 +28,19 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
         `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
     machine : {"krr", "svr"}, default="krr"
-        Kernel ridge regression (squared errors), or ε-support vector regression.
+        Kernel ridge regression, or ε-insensitive support vector regression.
     alpha : float, default=1.0
-        The ridge of "krr", > 0, as in `sklearn.kernel_ridge.KernelRidge`.
+        The ridge of "krr", > 0.
     C : float, default=1.0
-        The price of errors of "svr", > 0.
+        The price of an error of "svr", > 0.
     epsilon : float, default=0.1
-        Errors up to this size are free for "svr", ≥ 0.
+        The width of the tube of "svr", in which errors are free, ≥ 0.
     sharing : str or Sharing, default="auto"
-        What the tasks share: "common", "independent", "group", "pscs", "lp" (one task), "simplex", "prior-ball", "uniform", or an object
-        such as ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.
+        What the tasks share: "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform", or an object such as
+        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.
     p, q, radius : float, default=2.0, 1.0, 1.0
-        Parameters of the sharings with names: norms p and q ≥ 1 and the bound on them.
+        Of the sharings with names: the norm's exponent inside a task, ≥ 1; the norm's exponent between tasks (1 makes tasks share where
+        they can), ≥ 1; the bound on the norm, > 0.
     task : str or int, optional
         The column of X (name or index) that has the task of each row. It is no feature. Without it, `fit` and `predict` take an array
         ``task``, or there is one task.

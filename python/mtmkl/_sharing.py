@@ -6,9 +6,12 @@ A sharing is a sum of terms. A term lifts a set of weight vectors (`LpBall`, `Si
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from . import _core
 
 __all__ = [
     "PSCS",
@@ -231,14 +234,15 @@ class Sum(Sharing):
         return " + ".join(repr(part) for part in self.parts)
 
 
-_NAMES = ("auto", "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform")
-_OBJECTS = {"tang": "Tang(beta=…)", "box-simplex": "BoxSimplex(upper=…)", "fixed": "Fixed(weights)"}
+#: The sharings of the core, in its order: the numbers that each takes, and what must be given.
+_SHARINGS = {name: (numbers, required) for name, numbers, required in _core.sharings()}
+_NAMES = ("auto", *(name for name, (_, required) in _SHARINGS.items() if not required))
 
 
-def sharing_spec(sharing: object, p: float, q: float, radius: float, tasks: int, *, mass: bool) -> dict[str, Any]:
+def sharing_spec(sharing: object, numbers: dict[str, float], machine: dict[str, Any], tasks: int) -> dict[str, Any]:
     """The sharing of an estimator's parameters as it stands in model files.
 
-    ``mass`` says that the machine needs weights of fixed mass (SVDD).
+    ``numbers`` are the values of the parameters that sharings with names have, ``machine`` is as it stands in model files.
     """
     if isinstance(sharing, Sharing):
         return sharing.spec()
@@ -247,18 +251,12 @@ def sharing_spec(sharing: object, p: float, q: float, radius: float, tasks: int,
             f"sharing is {sharing!r}, expected one of {', '.join(map(repr, _NAMES))} or an object such as "
             "mtmkl.Common(p=1.1) + mtmkl.Group(p=1.1, q=1)"
         )
-    name = sharing
-    if name == "auto":
-        name = "simplex" if mass else "lp" if tasks == 1 else "pscs"
-    if name in _OBJECTS:
-        raise ValueError(f"sharing={name!r} has a parameter of its own: write sharing=mtmkl.{_OBJECTS[name]}")
-    if name not in _NAMES:
+    name = _core.usual_sharing(json.dumps(machine), tasks) if sharing == "auto" else sharing
+    if name not in _SHARINGS:
         raise ValueError(f"there is no sharing {name!r}, expected one of {', '.join(map(repr, _NAMES))}")
-    spec: dict[str, Any] = {"name": name}
-    if name in ("lp", "common", "independent", "group", "pscs"):
-        spec["p"] = p
-    if name in ("group", "pscs"):
-        spec["q"] = q
-    if name not in ("simplex", "uniform"):
-        spec["radius"] = radius
-    return spec
+    takes, required = _SHARINGS[name]
+    if required:
+        object_name = "".join(word.capitalize() for word in name.split("-"))
+        values = ", ".join(f"{parameter}=…" for parameter in required)
+        raise ValueError(f"sharing={name!r} has a parameter of its own: write sharing=mtmkl.{object_name}({values})")
+    return {"name": name, **{parameter: numbers[parameter] for parameter in takes}}

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use mtmkl::engine::{Curvature, Engine, Evaluation, Fitted, Mixture, Request};
 use mtmkl::grid::{Grid, Shape};
-use mtmkl::sharing::{SharingSpec, registered_sharings};
+use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Newton, Solver};
 use mtmkl::{Result, Run};
 
@@ -20,10 +20,10 @@ fn oracle(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("oracle T=10 M=50");
     let values = mtmkl_bench::table(SHAPE.tasks, SHAPE.kernels, 3);
     let s = Grid::new(SHAPE.tasks, SHAPE.kernels, values).unwrap();
-    for info in registered_sharings() {
+    for info in mtmkl::Registry::default().sharings() {
         for (number, spec) in (info.examples)(SHAPE).into_iter().enumerate() {
             let sharing = spec.build(SHAPE).unwrap();
-            group.bench_function(BenchmarkId::new(info.name, number), |bencher| {
+            group.bench_function(BenchmarkId::new(info.part.name, number), |bencher| {
                 bencher.iter(|| black_box(sharing.maximise(black_box(&s))));
             });
         }
@@ -112,27 +112,11 @@ fn model(criterion: &mut Criterion) {
     for (tasks, kernels) in shapes {
         let shape = Shape { tasks, kernels };
         let sharings = [
-            SharingSpec::Common {
-                p: 1.0,
-                radius: 1.0,
-            },
-            SharingSpec::Common {
-                p: 2.0,
-                radius: 1.0,
-            },
-            SharingSpec::Group {
-                p: 1.5,
-                q: 1.5,
-                radius: 1.0,
-            },
-            SharingSpec::Pscs {
-                p: 2.0,
-                q: 1.0,
-                radius: 1.0,
-            },
-            SharingSpec::Tang {
-                beta: 0.4 * tasks as f64,
-            },
+            SharingSpec::common(1.0, 1.0),
+            SharingSpec::common(2.0, 1.0),
+            SharingSpec::group(1.5, 1.5, 1.0),
+            SharingSpec::pscs(2.0, 1.0, 1.0),
+            SharingSpec::tang(0.4 * tasks as f64),
         ];
         for (number, spec) in sharings.into_iter().enumerate() {
             let sharing = spec.build(shape).unwrap();

@@ -58,10 +58,7 @@ pub fn problem(
             Task::new(format!("column {task}"), Targets::Labels(labels))
         })
         .collect();
-    let sharing = SharingSpec::Common {
-        p: 2.0,
-        radius: 1.0,
-    };
+    let sharing = SharingSpec::common(2.0, 1.0);
     let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), sharing);
     Problem::new(spec, vec![Samples::new(values, count, columns)?], tasks)
 }

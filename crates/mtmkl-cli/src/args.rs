@@ -4,10 +4,17 @@
     reason = "these comments are help texts: brackets in them mark what may be left out"
 )]
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use anyhow::Result;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use mtmkl::Registry;
+use mtmkl::machine::TargetKind;
 use serde::Serialize;
+
+use crate::parameters::{self, Settings};
+use crate::words::listing;
 
 /// What a new user may want to do first.
 const FIT_EXAMPLES: &str = "\
@@ -43,6 +50,86 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// The command line with the flags and names of all entries.
+    ///
+    /// # Errors
+    /// When a flag of an entry is taken.
+    pub fn command_with(registry: &Registry) -> Result<clap::Command> {
+        let mut program = Self::command();
+        for name in ["fit", "tune"] {
+            let Some(command) = program.find_subcommand(name).cloned() else {
+                continue;
+            };
+            let command = parameters::with_flags(command, registry)?;
+            let mut command = parameters::with_names(command, registry);
+            if name == "tune" {
+                command = tune_names(command, registry);
+            }
+            program = program.mut_subcommand(name, |_| command);
+        }
+        Ok(program)
+    }
+
+    /// What a command line says.
+    ///
+    /// # Errors
+    /// As clap finds them.
+    pub fn read(
+        program: clap::Command,
+        registry: &Registry,
+        arguments: &[OsString],
+    ) -> std::result::Result<Self, clap::Error> {
+        let mut matches = program.try_get_matches_from(arguments)?;
+        let settings = matches
+            .subcommand()
+            .filter(|(name, _)| matches!(*name, "fit" | "tune"))
+            .map(|(_, own)| Settings::read(registry, own));
+        let mut cli = Self::from_arg_matches_mut(&mut matches)?;
+        let fit = match &mut cli.command {
+            Command::Fit(fit) => Some(&mut **fit),
+            Command::Tune(tune) => Some(&mut tune.fit),
+            _ => None,
+        };
+        if let (Some(fit), Some(settings)) = (fit, settings) {
+            fit.parameters = settings;
+            fit.registry = registry.clone();
+        }
+        Ok(cli)
+    }
+}
+
+/// What can be tried, by name.
+fn tune_names(command: clap::Command, registry: &Registry) -> clap::Command {
+    let mut tried: Vec<String> = Vec::new();
+    for (_, parameter) in registry.parameters() {
+        if !parameter.grid.is_empty() && !tried.contains(&parameter.flag()) {
+            tried.push(parameter.flag());
+        }
+    }
+    let tried: Vec<&str> = tried.iter().map(String::as_str).collect();
+    let grid = format!(
+        "Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: {}, sharing (default: {} over a \
+         wide range). What is not in the grid is as for fit",
+        parameters::numbers(registry).join(", "),
+        listing(&tried, "or")
+    );
+    let machines = registry.machines().iter();
+    let unlabelled: Vec<&str> = machines
+        .filter(|entry| entry.targets == TargetKind::Unlabelled)
+        .map(|entry| entry.part.name)
+        .collect();
+    let inlier = format!(
+        "The target value of inliers, for {}",
+        listing(&unlabelled, "and")
+    );
+    command.mut_args(|argument| match argument.get_id().as_str() {
+        "grid" => argument.help(grid.clone()),
+        "inlier" => argument.help(inlier.clone()),
+        _ => argument,
+    })
 }
 
 /// The subcommands.
@@ -189,12 +276,11 @@ pub struct FitArgs {
     #[allow(missing_docs)]
     pub table: TableArgs,
 
-    /// A kernel or a set of kernels, NAME[:KEY=VALUE,…][@COLUMNS], e.g. rbf:sigma=1|2|4 or linear@f1..f10 (repeatable). Names:
-    /// linear, poly, rbf, laplacian, matern32, matern52, cosine, chi2, intersection, sigmoid, precomputed:path=FILE
+    /// A kernel or a set of kernels
     #[arg(
         long,
         value_name = "SPEC",
-        default_values_t = ["linear".to_string(), "poly:degree=2".to_string(), "rbf:sigma=1|2|4|8|16|32|64|128".to_string()],
+        default_values_t = mtmkl::select::usual_kernels(),
         help_heading = "Kernels"
     )]
     pub kernel: Vec<String>,
@@ -205,7 +291,7 @@ pub struct FitArgs {
     #[arg(long, help_heading = "Kernels")]
     pub allow_indefinite: bool,
 
-    /// svc, svr, krr, svdd or ocsvm
+    /// The machine
     #[arg(
         long,
         default_value = "svc",
@@ -213,106 +299,18 @@ pub struct FitArgs {
         help_heading = "Machine"
     )]
     pub machine: String,
-    /// The price of an error, for svc, svr and svdd
-    #[arg(
-        long = "C",
-        default_value_t = 1.0,
-        value_name = "NUMBER",
-        help_heading = "Machine"
-    )]
-    #[serde(rename = "C")]
-    pub c: f64,
-    /// The ridge, for krr
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "NUMBER",
-        help_heading = "Machine"
-    )]
-    pub lambda: f64,
-    /// The share of samples that may be left out, for ocsvm
-    #[arg(
-        long,
-        default_value_t = 0.5,
-        value_name = "NUMBER",
-        help_heading = "Machine"
-    )]
-    pub nu: f64,
-    /// The width of the tube, for svr
-    #[arg(
-        long,
-        default_value_t = 0.1,
-        value_name = "NUMBER",
-        help_heading = "Machine"
-    )]
-    pub epsilon: f64,
-    /// The factor of C for the second class (or for the one of a one-vs-all task), for svc
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "NUMBER",
-        help_heading = "Machine"
-    )]
-    pub positive_weight: f64,
-    /// The factor of C for the other class, for svc
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "NUMBER",
-        help_heading = "Machine"
-    )]
-    pub negative_weight: f64,
-
-    /// lp, common, independent, group, pscs, tang, simplex, box-simplex, prior-ball, fixed, uniform or sum (default: pscs for
-    /// several tasks, lp for one, simplex for svdd)
+    /// What tasks share
     #[arg(long, value_name = "NAME", help_heading = "Sharing")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sharing: Option<String>,
-    /// The norm's exponent inside a task, at least 1
-    #[arg(
-        long,
-        default_value_t = 2.0,
-        value_name = "NUMBER",
-        help_heading = "Sharing"
-    )]
-    pub p: f64,
-    /// The norm's exponent between tasks, at least 1; 1 makes tasks share where they can
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "NUMBER",
-        help_heading = "Sharing"
-    )]
-    pub q: f64,
-    /// The bound on the norm
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "NUMBER",
-        help_heading = "Sharing"
-    )]
-    pub radius: f64,
-    /// How much weight may be the tasks' own, over all tasks together, for tang
-    #[arg(long, value_name = "NUMBER", help_heading = "Sharing")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub beta: Option<f64>,
-    /// The bound on each weight, for box-simplex
-    #[arg(long, value_name = "NUMBER", help_heading = "Sharing")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub upper: Option<f64>,
-    /// Weights, one per kernel, for fixed and prior-ball
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        help_heading = "Sharing"
-    )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub weights: Vec<f64>,
-    /// A term of the sum, e.g. common:lp-ball,p=2,radius=0.5 or independent:simplex,total=1 or group,p=2,q=1 (repeatable)
-    #[arg(long, value_name = "SPEC", help_heading = "Sharing")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub term: Vec<String>,
+    /// The flags of machines and sharings, which are made from their entries.
+    #[arg(skip)]
+    #[serde(flatten)]
+    pub parameters: Settings,
+    /// What can be named.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub registry: Registry,
 
     /// newton or epf (the paper's Algorithm 1)
     #[arg(
@@ -421,6 +419,14 @@ pub struct FitArgs {
     pub print_config: bool,
 }
 
+impl FitArgs {
+    /// What the machine learns from.
+    pub fn targets(&self) -> TargetKind {
+        let machine = self.registry.machine(&self.machine);
+        machine.map_or(TargetKind::Labels, |entry| entry.targets)
+    }
+}
+
 /// Arguments of `tune`: those of `fit`, and what to try.
 #[derive(Debug, Clone, Args, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -430,8 +436,7 @@ pub struct TuneArgs {
     #[allow(missing_docs)]
     pub fit: FitArgs,
 
-    /// Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: C, lambda, nu, epsilon, p, q,
-    /// radius, beta, upper, sharing (default: C, lambda or nu over a wide range). What is not in the grid is as for fit
+    /// Values to try
     #[arg(long, value_name = "NAME=VALUES", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grid: Vec<String>,
@@ -472,7 +477,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "NAME", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// The target value of inliers, for svdd and ocsvm
+    /// The target value of inliers
     #[arg(long, value_name = "VALUE", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlier: Option<String>,

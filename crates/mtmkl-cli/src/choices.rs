@@ -1,12 +1,14 @@
 //! From flags to the core's specifications: kernels, machine, sharing, solver.
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
+use mtmkl::entry::{Kind, Parameter, Part, Value};
 use mtmkl::error::human_bytes;
-use mtmkl::kernel::{KernelView, parse_kernels};
-use mtmkl::machine::{MachineSpec, registered_machines};
-use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec, registered_sharings};
+use mtmkl::kernel::KernelView;
+use mtmkl::machine::MachineSpec;
+use mtmkl::select::usual_sharing;
+use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Error, Pool, Precision, ProblemSpec};
+use mtmkl::{Error, Pool, Precision, ProblemSpec, Registry};
 
 use crate::args::FitArgs;
 use crate::words::nearest;
@@ -15,10 +17,10 @@ use crate::words::nearest;
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn kernels(specs: &[String]) -> Result<Vec<KernelView>> {
+pub fn kernels(registry: &Registry, specs: &[String]) -> Result<Vec<KernelView>> {
     let mut kernels = Vec::new();
     for spec in specs {
-        kernels.extend(parse_kernels(spec)?);
+        kernels.extend(registry.parse_kernels(spec)?);
     }
     Ok(kernels)
 }
@@ -26,31 +28,20 @@ pub fn kernels(specs: &[String]) -> Result<Vec<KernelView>> {
 /// The machine.
 ///
 /// # Errors
-/// When there is none of that name.
+/// When there is none of that name, or it lacks a parameter.
 pub fn machine(args: &FitArgs) -> Result<MachineSpec> {
-    Ok(match args.machine.as_str() {
-        "svc" => MachineSpec::Svc {
-            c: args.c,
-            positive_weight: args.positive_weight,
-            negative_weight: args.negative_weight,
-        },
-        "svr" => MachineSpec::Svr {
-            c: args.c,
-            epsilon: args.epsilon,
-        },
-        "krr" => MachineSpec::Krr {
-            lambda: args.lambda,
-        },
-        "svdd" => MachineSpec::Svdd { c: args.c },
-        "ocsvm" => MachineSpec::OneClass { nu: args.nu },
-        other => {
-            let names: Vec<&str> = registered_machines()
-                .iter()
-                .map(|machine| machine.name)
-                .collect();
-            return Err(unknown("machine", other, &names));
-        }
-    })
+    let Ok(entry) = args.registry.machine(&args.machine) else {
+        let known = args.registry.machines().iter().map(|entry| entry.part.name);
+        return Err(unknown(
+            "machine",
+            &args.machine,
+            &known.collect::<Vec<_>>(),
+        ));
+    };
+    Ok(MachineSpec::of(
+        entry,
+        values("machine", &entry.part, args)?,
+    ))
 }
 
 /// The sharing, or the one that suits the machine and the number of tasks.
@@ -58,61 +49,43 @@ pub fn machine(args: &FitArgs) -> Result<MachineSpec> {
 /// # Errors
 /// When there is none of that name, or it lacks a parameter.
 pub fn sharing(args: &FitArgs, tasks: usize) -> Result<SharingSpec> {
-    let (p, q, radius) = (args.p, args.q, args.radius);
-    let name = args
-        .sharing
-        .as_deref()
-        .unwrap_or(match (args.machine.as_str(), tasks) {
-            ("svdd", _) => "simplex",
-            (_, 1) => "lp",
-            _ => "pscs",
-        });
-    let weights = || (!args.weights.is_empty()).then(|| args.weights.clone());
-    Ok(match name {
-        "lp" => SharingSpec::Lp { p, radius },
-        "common" => SharingSpec::Common { p, radius },
-        "independent" => SharingSpec::Independent { p, radius },
-        "group" => SharingSpec::Group { p, q, radius },
-        "pscs" => SharingSpec::Pscs { p, q, radius },
-        "tang" => SharingSpec::Tang {
-            beta: args.beta.context("--sharing tang needs --beta NUMBER")?,
-        },
-        "simplex" => SharingSpec::Simplex,
-        "box-simplex" => SharingSpec::BoxSimplex {
-            upper: args
-                .upper
-                .context("--sharing box-simplex needs --upper NUMBER")?,
-        },
-        "prior-ball" => SharingSpec::PriorBall {
-            prior: weights(),
-            radius,
-        },
-        "fixed" => SharingSpec::Fixed {
-            weights: weights().context("--sharing fixed needs --weights, one number per kernel")?,
-        },
-        "uniform" => SharingSpec::Uniform,
-        "sum" => {
-            if args.term.is_empty() {
-                bail!(
-                    "--sharing sum needs at least one --term, e.g. --term common:lp-ball,p=2 --term group,p=2,q=1"
-                );
-            }
-            SharingSpec::Sum {
-                terms: args
-                    .term
-                    .iter()
-                    .map(|text| term(text))
-                    .collect::<Result<_>>()?,
-            }
+    let name = match &args.sharing {
+        Some(name) => name.as_str(),
+        None => usual_sharing(&machine(args)?, tasks),
+    };
+    let Ok(entry) = args.registry.sharing(name) else {
+        let known = args.registry.sharings().iter().map(|entry| entry.part.name);
+        return Err(unknown("sharing", name, &known.collect::<Vec<_>>()));
+    };
+    let spec = SharingSpec::of(entry, values("sharing", &entry.part, args)?);
+    let takes_terms = |parameter: &&Parameter| parameter.kind == Kind::Terms;
+    match entry.part.parameters.iter().find(takes_terms) {
+        None => Ok(spec),
+        Some(parameter) => {
+            let texts = args.parameters.texts(&parameter.flag());
+            let terms = texts.iter().map(|text| term(text));
+            Ok(spec.with_terms(terms.collect::<Result<_>>()?))
         }
-        other => {
-            let names: Vec<&str> = registered_sharings()
-                .iter()
-                .map(|sharing| sharing.name)
-                .collect();
-            return Err(unknown("sharing", other, &names));
+    }
+}
+
+/// What the flags say about each parameter of a part.
+fn values(what: &str, part: &Part, args: &FitArgs) -> Result<Vec<Value>> {
+    let value = |parameter: &Parameter| {
+        let flag = parameter.flag();
+        if parameter.is_required() && !args.parameters.has(&flag) {
+            let wanted = match parameter.kind {
+                Kind::Number { .. } => format!("--{flag} NUMBER"),
+                Kind::List { .. } => format!("--{flag}, one number per kernel"),
+                _ => format!(
+                    "at least one --{flag}, e.g. --{flag} common:lp-ball,p=2 --{flag} group,p=2,q=1"
+                ),
+            };
+            bail!("--{what} {} needs {wanted}", part.name);
         }
-    })
+        Ok(args.parameters.value(parameter))
+    };
+    part.parameters.iter().map(value).collect()
 }
 
 /// `common:lp-ball,p=2,radius=0.5`, `independent:simplex,total=1`, `group,p=2,q=1,radius=1`
@@ -251,7 +224,7 @@ pub fn pool(threads: usize) -> Result<Pool> {
 /// As above.
 pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
     let mut spec = ProblemSpec::new(
-        kernels(&args.kernel)?,
+        kernels(&args.registry, &args.kernel)?,
         machine(args)?,
         sharing(args, tasks)?,
     );
@@ -268,11 +241,10 @@ pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
             name,
             value,
             expected,
-        } if args.term.is_empty() => {
+        } if args.parameters.texts("term").is_empty() => {
             let flag = match name {
                 "tolerance" => "tol".to_string(),
-                "prior" => "weights".to_string(),
-                other => other.replace('_', "-"),
+                other => flag_of(args, other),
             };
             anyhow!("--{flag}: found {value}, expected {expected}")
         }
@@ -283,6 +255,13 @@ pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
         ),
         other => other.into(),
     }
+}
+
+/// The flag of a parameter of the core.
+fn flag_of(args: &FitArgs, name: &str) -> String {
+    let mut parameters = args.registry.parameters();
+    let known = parameters.find(|(_, parameter)| parameter.name == name);
+    known.map_or_else(|| name.replace('_', "-"), |(_, parameter)| parameter.flag())
 }
 
 /// A name that is not known, and the one that was likely meant.

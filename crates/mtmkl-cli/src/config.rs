@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::{ArgAction, CommandFactory, Parser};
+use clap::ArgAction;
+use mtmkl::Registry;
 
 use crate::args::{Cli, Command};
 use crate::words::nearest;
@@ -29,8 +30,12 @@ const NOT_IN_FILES: [&str; 8] = [
 /// # Errors
 /// When the file cannot be read or has an unknown name or a value of the wrong kind. Faults of the command line itself end the
 /// program the way clap does it: usage on standard error, exit 2.
-pub fn parse(arguments: &[OsString]) -> Result<std::result::Result<Cli, clap::Error>> {
-    let cli = match Cli::try_parse_from(arguments) {
+pub fn parse(
+    arguments: &[OsString],
+    registry: &Registry,
+) -> Result<std::result::Result<Cli, clap::Error>> {
+    let program = Cli::command_with(registry)?;
+    let cli = match Cli::read(program.clone(), registry, arguments) {
         Ok(cli) => cli,
         Err(error) => return Ok(Err(error)),
     };
@@ -47,10 +52,10 @@ pub fn parse(arguments: &[OsString]) -> Result<std::result::Result<Cli, clap::Er
     // program, command, settings of the file, everything else as given
     let given = &arguments[2..];
     let mut merged: Vec<OsString> = arguments[..2].to_vec();
-    merged.extend(flags(command, &text, path, given)?);
+    merged.extend(flags(&program, command, &text, path, given)?);
     merged.extend(given.iter().cloned());
     // The flags alone were fine, so whatever is wrong now stands in the file.
-    match Cli::try_parse_from(merged) {
+    match Cli::read(program, registry, &merged) {
         Ok(cli) => Ok(Ok(cli)),
         Err(error) => {
             Err(Usage(format!("{}: {}", path.display(), bare(&error.to_string()))).into())
@@ -77,12 +82,17 @@ fn bare(message: &str) -> &str {
 ///
 /// # Errors
 /// Names the file, the setting and the nearest known name.
-pub fn flags(command: &str, text: &str, path: &Path, given: &[OsString]) -> Result<Vec<OsString>> {
+pub fn flags(
+    program: &clap::Command,
+    command: &str,
+    text: &str,
+    path: &Path,
+    given: &[OsString],
+) -> Result<Vec<OsString>> {
     let file = path.display();
     let table: toml::Table = text
         .parse()
         .with_context(|| format!("{file} cannot be read as TOML"))?;
-    let program = Cli::command();
     let Some(fit) = program.find_subcommand(command) else {
         bail!("the program has no `{command}`")
     };

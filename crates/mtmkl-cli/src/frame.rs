@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::kernel::{KernelView, parse_kernel};
+use mtmkl::machine::TargetKind;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{FitArgs, Missing, Multiclass, Scaling};
@@ -135,7 +136,7 @@ impl Frame {
     /// # Errors
     /// Names the column, and the option that would help.
     pub fn new(table: &Table, args: &FitArgs, computed: bool) -> Result<Self> {
-        let one_class = matches!(args.machine.as_str(), "svdd" | "ocsvm");
+        let one_class = args.targets() == TargetKind::Unlabelled;
         let special: Vec<&String> = [&args.target, &args.task, &args.sample_weight, &args.id]
             .into_iter()
             .flatten()
@@ -234,10 +235,10 @@ impl Frame {
                 factor: 1.0,
             });
         }
-        let goal = match args.machine.as_str() {
-            "svdd" | "ocsvm" => Goal::OneClass,
-            "svr" | "krr" => Goal::Regression,
-            _ => Self::classes(table, args)?,
+        let goal = match args.targets() {
+            TargetKind::Unlabelled => Goal::OneClass,
+            TargetKind::Values => Goal::Regression,
+            TargetKind::Labels => Self::classes(table, args)?,
         };
         Ok(Self {
             features,
@@ -250,7 +251,7 @@ impl Frame {
 
     /// The columns of names in a table to learn from: tasks, rows, categories and classes are text, so that `007` and `7` are two.
     pub fn names_of(args: &FitArgs) -> Vec<&str> {
-        let numbers = matches!(args.machine.as_str(), "svr" | "krr");
+        let numbers = args.targets() == TargetKind::Values;
         [&args.task, &args.id]
             .into_iter()
             .chain((!numbers).then_some(&args.target))

@@ -12,6 +12,7 @@ pub mod frame;
 pub mod input;
 pub mod journal;
 pub mod output;
+pub mod parameters;
 pub mod predictor;
 pub mod progress;
 mod scaling;
@@ -22,14 +23,23 @@ pub mod words;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use mtmkl::Registry;
 
 use crate::args::{Cli, Command};
 use crate::commands::Outcome;
 
-/// Runs the program with these arguments (the first is its name) and returns its exit code.
-pub fn run(arguments: &[OsString]) -> u8 {
-    guarded(|| dispatch(arguments))
+/// Runs the program with these arguments (the first is its name) and what can be named, and returns its exit code.
+///
+/// A program with parts of one's own is this with a registry that has them:
+///
+/// ```no_run
+/// let registry = mtmkl::Registry::default();
+/// let code = mtmkl_cli::run(&std::env::args_os().collect::<Vec<_>>(), &registry);
+/// # let _ = code;
+/// ```
+pub fn run(arguments: &[OsString], registry: &Registry) -> u8 {
+    guarded(|| dispatch(arguments, registry))
 }
 
 /// The last line of defence: a panic is a fault of ours, said in one sentence instead of a backtrace.
@@ -52,8 +62,8 @@ fn guarded(program: impl FnOnce() -> u8) -> u8 {
     code
 }
 
-fn dispatch(arguments: &[OsString]) -> u8 {
-    let cli = match config::parse(arguments) {
+fn dispatch(arguments: &[OsString], registry: &Registry) -> u8 {
+    let cli = match config::parse(arguments, registry) {
         Ok(Ok(cli)) => cli,
         Ok(Err(usage)) => {
             // Help and version are results, everything else is an error; clap knows which.
@@ -66,16 +76,12 @@ fn dispatch(arguments: &[OsString]) -> u8 {
         Command::Demo(args) => commands::demo::run(args),
         Command::Fit(args) => commands::fit::run(args),
         Command::Tune(args) => commands::tune::run(args),
-        Command::Predict(args) => commands::predict::run(args),
-        Command::Evaluate(args) => commands::evaluate::run(args),
-        Command::Inspect(args) => commands::inspect::run(args),
-        Command::Report(args) => commands::report::run(args),
-        Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "mtmkl", &mut text);
-            output::print(&String::from_utf8_lossy(&text)).map(|()| Outcome::Done)
-        }
-        Command::Man { command } => manual(command.as_deref()),
+        Command::Predict(args) => commands::predict::run(args, registry),
+        Command::Evaluate(args) => commands::evaluate::run(args, registry),
+        Command::Inspect(args) => commands::inspect::run(args, registry),
+        Command::Report(args) => commands::report::run(args, registry),
+        Command::Completions { shell } => completions(*shell, registry),
+        Command::Man { command } => manual(command.as_deref(), registry),
     };
     code(result)
 }
@@ -93,9 +99,29 @@ fn code(result: anyhow::Result<Outcome>) -> u8 {
     }
 }
 
+/// Prints the completions of a shell, which also know the names of machines and sharings.
+fn completions(shell: clap_complete::Shell, registry: &Registry) -> anyhow::Result<Outcome> {
+    let mut program = Cli::command_with(registry)?;
+    for name in ["fit", "tune"] {
+        program = program.mut_subcommand(name, |command| {
+            let machines = registry.machines().iter().map(|entry| entry.part.name);
+            let sharings = registry.sharings().iter().map(|entry| entry.part.name);
+            let machines = PossibleValuesParser::new(machines);
+            let sharings = PossibleValuesParser::new(sharings);
+            command
+                .mut_arg("machine", |argument| argument.value_parser(machines))
+                .mut_arg("sharing", |argument| argument.value_parser(sharings))
+        });
+    }
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut program, "mtmkl", &mut text);
+    output::print(&String::from_utf8_lossy(&text))?;
+    Ok(Outcome::Done)
+}
+
 /// Prints the manual page of the program, or of one command under the name that the program's page refers to.
-fn manual(command: Option<&str>) -> anyhow::Result<Outcome> {
-    let mut program = Cli::command();
+fn manual(command: Option<&str>, registry: &Registry) -> anyhow::Result<Outcome> {
+    let mut program = Cli::command_with(registry)?;
     // Built, so that flags and usage lines are complete.
     program.build();
     let (page, title) = match command {

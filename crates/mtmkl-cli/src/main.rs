@@ -9,5 +9,6 @@ use mimalloc::MiMalloc;
 static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::from(mtmkl_cli::run(&std::env::args_os().collect::<Vec<_>>()))
+    let arguments: Vec<_> = std::env::args_os().collect();
+    ExitCode::from(mtmkl_cli::run(&arguments, &mtmkl::Registry::default()))
 }

@@ -24,6 +24,20 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, known)| known)
 }
 
+/// `a, b or c`.
+pub fn either(names: &[&str]) -> String {
+    listing(names, "or")
+}
+
+/// `a, b and c`, with this word before the last.
+pub fn listing(names: &[&str], word: &str) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_string(),
+        [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
+    }
+}
+
 /// Names for a message, the first eight of them.
 pub fn listed(names: &[&str]) -> String {
     let mut shown: Vec<String> = names

@@ -83,26 +83,26 @@ impl Method {
         match self {
             Self::Pscs => q()
                 .into_iter()
-                .map(|q| SharingSpec::Pscs { p, q, radius })
+                .map(|q| SharingSpec::pscs(p, q, radius))
                 .collect(),
-            Self::Cs => vec![SharingSpec::Common { p, radius }],
-            Self::Is => vec![SharingSpec::Independent { p, radius }],
+            Self::Cs => vec![SharingSpec::common(p, radius)],
+            Self::Is => vec![SharingSpec::independent(p, radius)],
             Self::Tang => TANG
                 .iter()
-                .map(|share| SharingSpec::Tang {
-                    beta: share * tasks as f64,
-                })
+                .map(|share| SharingSpec::tang(share * tasks as f64))
                 .collect(),
             Self::Group => q()
                 .into_iter()
-                .map(|q| SharingSpec::Group { p, q, radius })
+                .map(|q| SharingSpec::group(p, q, radius))
                 .collect(),
-            Self::Uniform => vec![SharingSpec::Uniform],
+            Self::Uniform => vec![SharingSpec::uniform()],
             Self::Single => (0..kernels)
-                .map(|kernel| SharingSpec::Fixed {
-                    weights: (0..kernels)
-                        .map(|other| f64::from(u8::from(other == kernel)))
-                        .collect(),
+                .map(|kernel| {
+                    SharingSpec::fixed(
+                        (0..kernels)
+                            .map(|other| f64::from(u8::from(other == kernel)))
+                            .collect(),
+                    )
                 })
                 .collect(),
         }
@@ -110,13 +110,13 @@ impl Method {
 
     /// The method whose cell this is.
     pub fn of(cell: &Cell) -> Self {
-        match cell.sharing {
-            SharingSpec::Common { .. } => Self::Cs,
-            SharingSpec::Independent { .. } => Self::Is,
-            SharingSpec::Tang { .. } => Self::Tang,
-            SharingSpec::Group { .. } => Self::Group,
-            SharingSpec::Uniform => Self::Uniform,
-            SharingSpec::Fixed { .. } => Self::Single,
+        match cell.sharing.name() {
+            "common" => Self::Cs,
+            "independent" => Self::Is,
+            "tang" => Self::Tang,
+            "group" => Self::Group,
+            "uniform" => Self::Uniform,
+            "fixed" => Self::Single,
             // No method has a cell of another sharing.
             _ => Self::Pscs,
         }

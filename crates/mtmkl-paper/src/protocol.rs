@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use anyhow::{Context, Result};
 use mtmkl::kernel::KernelView;
 use mtmkl::machine::MachineSpec;
-use mtmkl::select::{Cell, Chain, Fold, Grid, Limits, Metric, Parameter, Search};
+use mtmkl::select::{Cell, Chain, Fold, Grid, Limits, Metric, Search};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Pool, Prepared, Problem, ProblemSpec, Samples, Targets};
 use mtmkl_cli::args::Scaling;
@@ -194,7 +194,7 @@ impl Experiment {
         let spec = ProblemSpec::new(
             settings.kernels.clone(),
             MachineSpec::svc(1.0),
-            SharingSpec::Uniform,
+            SharingSpec::uniform(),
         );
         // The largest share first: the threads then end a draw together.
         let mut shares = self.shares.clone();
@@ -375,16 +375,16 @@ impl Draw<'_> {
 
 /// C as the paper counts it.
 fn paper_c(cell: &Cell) -> f64 {
-    Parameter::C.of(cell).map_or(f64::NAN, |c| c / DOUBLED)
+    cell.machine.number("C") / DOUBLED
 }
 
 /// q, β or the kernel's number, where a cell has one that was chosen.
 fn chosen(cell: &Cell) -> Option<f64> {
-    match &cell.sharing {
-        SharingSpec::Fixed { weights } => weights
+    match cell.sharing.values().list("weights") {
+        Some(weights) => weights
             .iter()
             .position(|&weight| weight > 0.0)
             .map(|at| (at + 1) as f64),
-        _ => Parameter::Q.of(cell).or_else(|| Parameter::Beta.of(cell)),
+        None => cell.get("q").or_else(|| cell.get("beta")),
     }
 }

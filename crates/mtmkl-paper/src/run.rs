@@ -119,7 +119,7 @@ fn settings(args: &Arguments) -> Result<Settings> {
     };
     Ok(Settings {
         scale: args.scale,
-        kernels: choices::kernels(&args.kernel)?,
+        kernels: choices::kernels(&mtmkl::Registry::default(), &args.kernel)?,
         methods,
         shares: (!args.share.is_empty()).then(|| args.share.clone()),
         runs: args.runs,

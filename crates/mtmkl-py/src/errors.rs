@@ -1,7 +1,7 @@
 //! The core's errors as Python's: one table.
 
-use mtmkl::Error;
 use mtmkl::error::{DataProblem, Place, human_bytes};
+use mtmkl::{Error, Registry};
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -47,12 +47,18 @@ impl Origins {
 }
 
 /// The parameter as the estimators call it.
-fn argument(name: &str) -> &str {
+fn argument(name: &str) -> String {
     match name {
-        "tolerance" => "tol",
-        "max_passes" => "max_iter",
-        "lambda" => "alpha",
-        other => other,
+        "tolerance" => "tol".to_string(),
+        "max_passes" => "max_iter".to_string(),
+        other => {
+            let registry = Registry::default();
+            let mut parameters = registry.parameters();
+            let known = parameters.find(|(_, parameter)| parameter.name == other);
+            known
+                .map_or(other, |(_, parameter)| parameter.python)
+                .to_string()
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 #![cfg(not(test))]
 
 mod convert;
+mod defaults;
 mod enter;
 mod errors;
 mod fit;
@@ -20,6 +21,12 @@ static MEMORY: MiMalloc = MiMalloc;
 /// The compiled part of mtmkl. Use the estimators of the package `mtmkl` instead.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::defaults::sharings;
+    #[pymodule_export]
+    use super::defaults::usual_kernels;
+    #[pymodule_export]
+    use super::defaults::usual_sharing;
     #[pymodule_export]
     use super::fit::fit;
     #[pymodule_export]

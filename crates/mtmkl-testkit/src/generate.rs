@@ -137,6 +137,25 @@ pub fn unit_diagonal(gram: &mut [f64], n: usize) {
     }
 }
 
+/// Whether K + jitter·I has a Cholesky factor.
+pub fn is_semi_definite(gram: &[f64], n: usize) -> bool {
+    let mut k = gram.to_vec();
+    let jitter = 1e-12 * (0..n).map(|i| k[i * n + i]).sum::<f64>();
+    for j in 0..n {
+        let below: f64 = (0..j).map(|p| k[j * n + p] * k[j * n + p]).sum();
+        let pivot = k[j * n + j] + jitter - below;
+        if pivot.is_nan() || pivot <= 0.0 {
+            return false;
+        }
+        k[j * n + j] = pivot.sqrt();
+        for i in j + 1..n {
+            let inner: f64 = (0..j).map(|p| k[i * n + p] * k[j * n + p]).sum();
+            k[i * n + j] = (k[i * n + j] - inner) / k[j * n + j];
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

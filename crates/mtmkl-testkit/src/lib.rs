@@ -1,12 +1,16 @@
 #![doc = "Independent answers for the tests of mtmkl: min over θ in Ψ of max over α in Ω of `Σ_t` ḡ(α^t, `Σ_m` `θ_m^t` `K_m^t`)."]
 //!
-//! Nothing here depends on the product, on purpose: the formulas are restated from the theory, and a general conic
+//! [`conic`], [`generate`] and [`shared`] do not look at the product, on purpose: the formulas are restated from the theory, and a general conic
 //! solver finds the optimum, so that a mistake in the product cannot hide behind the same mistake here.
 //!
 //! - [`conic`]: the optimum, and the largest ⟨s, θ⟩ over a sharing, as conic programmes.
 //! - [`generate`]: small deterministic problems.
 //! - [`shared`]: the shared real data sets.
+//! - [`small`]: small problems of the product with their conic statement.
+//! - [`conformance`]: what must hold for every machine and sharing of a registry, one's own included.
 
+pub mod conformance;
 pub mod conic;
 pub mod generate;
 pub mod shared;
+pub mod small;

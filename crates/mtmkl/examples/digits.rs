@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut spec = ProblemSpec::new(
                 kernels.clone(),
                 MachineSpec::svc(c),
-                SharingSpec::Pscs { p, q, radius: 1.0 },
+                SharingSpec::pscs(p, q, 1.0),
             );
             let fit = |spec: ProblemSpec, tasks: Vec<Task>, tolerance: f64, max_passes: usize| {
                 let problem = Problem::new(spec, vec![samples.clone()], tasks)?;

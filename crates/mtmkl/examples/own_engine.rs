@@ -225,11 +225,7 @@ fn main() -> Result<()> {
         (0..5).map(scenario).collect()
     };
     let tasks = vec![task(1), task(2)];
-    let sharing = SharingSpec::Group {
-        p: 1.0,
-        q: 1.0,
-        radius: 1.0,
-    };
+    let sharing = SharingSpec::group(1.0, 1.0, 1.0);
     let sharing = sharing.build(Shape {
         tasks: 2,
         kernels: 3,
@@ -272,8 +268,8 @@ fn main() -> Result<()> {
     let samples = Samples::from_grams(n, given.collect())?;
     let mut kernels = parse_kernels("precomputed:name=two")?;
     kernels.extend(parse_kernels("precomputed:name=seven")?);
-    let machine = MachineSpec::Krr { lambda: 0.5 };
-    let mut spec = ProblemSpec::new(kernels, machine, SharingSpec::Simplex);
+    let machine = MachineSpec::krr(0.5);
+    let mut spec = ProblemSpec::new(kernels, machine, SharingSpec::simplex());
     spec.normalize = false;
     let task = Task::new("task", Targets::Values(targets.clone()));
     let problem = Problem::new(spec, vec![samples], vec![task])?;

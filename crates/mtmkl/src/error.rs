@@ -56,6 +56,24 @@ pub enum Error {
         /// What is wrong with it and what would be right.
         problem: String,
     },
+    /// A machine, a sharing or a kernel that nobody registered.
+    #[error("there is no {what} `{name}`; known: {known}")]
+    Unknown {
+        /// What is looked for: a machine, a sharing, a kernel.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// The names that the registry has.
+        known: String,
+    },
+    /// A specification of a machine or of a sharing cannot be read.
+    #[error("{spec}: {problem}")]
+    Spec {
+        /// What it is of.
+        spec: String,
+        /// What is wrong with it and what would be right.
+        problem: String,
+    },
     /// A numerical breakdown that no valid input should cause.
     #[error("numerical breakdown in {place}: {problem}")]
     Numeric {

@@ -22,7 +22,7 @@
 //! ];
 //! let mut kernels = parse_kernels("linear")?;
 //! kernels.extend(parse_kernels("rbf:sigma=0.5|2")?);
-//! let spec = ProblemSpec::new(kernels, MachineSpec::svc(10.0), SharingSpec::Pscs { p: 2.0, q: 1.0, radius: 1.0 });
+//! let spec = ProblemSpec::new(kernels, MachineSpec::svc(10.0), SharingSpec::pscs(2.0, 1.0, 1.0));
 //! let model = Problem::new(spec, vec![samples], tasks)?.fit(&mut Fitting::default())?;
 //!
 //! assert!(model.outcome().gap <= 1e-4);
@@ -32,13 +32,16 @@
 //! # }
 //! ```
 //!
-//! The rooms, and which may look into which: `grid`, `error`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
+//! What can be named stands in a [`Registry`], with an [entry](entry) each; a user's own parts go there too.
+//!
+//! The rooms, and which may look into which: `grid`, `error`, `entry`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
 //! kernels; [`machine`] says what a task's dual is and `inner` solves it; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
 //! sharings and the engine's trait; `problem` and `model` put it together; [`select`] fits
 //! many of them. A test (`tests/layers.rs`) holds them to it.
 
 pub mod data;
 pub mod engine;
+pub mod entry;
 pub mod error;
 pub mod gram;
 pub mod grid;
@@ -51,6 +54,7 @@ pub mod model;
 mod pool;
 mod problem;
 pub mod random;
+mod registry;
 pub mod run;
 pub mod select;
 pub mod sharing;
@@ -65,5 +69,6 @@ pub use ledger::Ledger;
 pub use model::{CrossGram, Input, Model};
 pub use pool::Pool;
 pub use problem::{Fitting, Precision, Preparation, Prepared, Problem, ProblemSpec};
+pub use registry::Registry;
 pub use run::{Observer, Pass, Run, Status, Stop};
 pub use view::View;

@@ -8,11 +8,11 @@ use mtmkl::engine::{Engine, Request};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::grid::{Grid, Shape};
 use mtmkl::kernel::{Columns, KernelView, Linear, parse_kernels};
-use mtmkl::machine::{MachineSpec, registered_machines};
+use mtmkl::machine::MachineSpec;
 use mtmkl::select::{
-    Axis, Cell, Chain, Fold, Grid as Cells, Limits, Metric, Parameter, Search, split,
+    Axis, Cell, Chain, Fold, Grid as Cells, Limits, Metric, Search, split,
 };
-use mtmkl::sharing::{Parts, Reach, SharingSpec, registered_sharings};
+use mtmkl::sharing::{Parts, Reach, SharingSpec};
 use mtmkl::{
     CrossGram, Error, Fitting, GivenGram, Input, Model, Preparation, Problem, ProblemSpec, Rows,
     Samples, Stop, Targets, Task, View,
@@ -39,10 +39,7 @@ fn problem() -> Problem {
     let spec = ProblemSpec::new(
         kernels(&["linear", "rbf:gamma=1"]),
         MachineSpec::svc(1.0),
-        SharingSpec::Common {
-            p: 2.0,
-            radius: 1.0,
-        },
+        SharingSpec::common(2.0, 1.0),
     );
     let task = Task::new("one", Targets::Labels(LABELS.to_vec()));
     Problem::new(spec, vec![samples()], vec![task]).unwrap()
@@ -139,9 +136,9 @@ mod tables {
     fn sets_too_large_for_any_memory_are_refused() {
         for count in [1 << 31, 1 << 33, HUGE] {
             let set = Samples::from_grams(count, Vec::new()).unwrap();
-            let machine = MachineSpec::OneClass { nu: 0.5 };
+            let machine = MachineSpec::one_class(0.5);
             let kernels = kernels(&["precomputed:name=G"]);
-            let spec = ProblemSpec::new(kernels, machine, SharingSpec::Uniform);
+            let spec = ProblemSpec::new(kernels, machine, SharingSpec::uniform());
             let task = Task::new("one", Targets::Unlabelled);
             let sets = vec![set.clone(), set];
             let problem = Problem::new(spec, sets, vec![task]).unwrap();
@@ -174,7 +171,7 @@ mod tables {
 
     #[test]
     fn machines_judge_tasks_with_too_few_weights_without_a_panic() {
-        for info in registered_machines() {
+        for info in mtmkl::Registry::default().machines() {
             for machine in (info.examples)() {
                 let targets = match info.targets {
                     mtmkl::machine::TargetKind::Labels => Targets::Labels(LABELS.to_vec()),
@@ -227,17 +224,11 @@ mod grids {
         for (tasks, kernels) in [(0, 1), (1, 0), (0, 0), (HUGE, 2)] {
             let shape = Shape { tasks, kernels };
             for sharing in [
-                SharingSpec::Common {
-                    p: 2.0,
-                    radius: 1.0,
-                },
-                SharingSpec::Uniform,
-                SharingSpec::Tang { beta: 1.0 },
-                SharingSpec::Simplex,
-                SharingSpec::PriorBall {
-                    prior: None,
-                    radius: 1.0,
-                },
+                SharingSpec::common(2.0, 1.0),
+                SharingSpec::uniform(),
+                SharingSpec::tang(1.0),
+                SharingSpec::simplex(),
+                SharingSpec::prior_ball(None, 1.0),
             ] {
                 refused(sharing.build(shape), &["`shape`", "at least one task"]);
             }
@@ -250,7 +241,7 @@ mod grids {
             tasks: 3,
             kernels: 2,
         };
-        for info in registered_sharings() {
+        for info in mtmkl::Registry::default().sharings() {
             for spec in (info.examples)(shape) {
                 let sharing = spec.build(shape).unwrap();
                 for (rows, kernels) in [(0, 0), (1, 2), (2, 2), (4, 2), (3, 1), (3, 5)] {
@@ -378,9 +369,7 @@ mod predictions {
         let set = Samples::from_grams(6, vec![gram("G", 1.0), gram("H", 1.0)]).unwrap();
         let mut spec = problem().spec().clone();
         spec.kernels = kernels(&["precomputed:name=G", "precomputed:name=H"]);
-        spec.sharing = SharingSpec::Fixed {
-            weights: vec![0.0, 1.0],
-        };
+        spec.sharing = SharingSpec::fixed(vec![0.0, 1.0]);
         let problem = Problem::new(spec, vec![set], problem().tasks().to_vec()).unwrap();
         let model = problem.fit(&mut Fitting::default()).unwrap();
         let decide = |name| {
@@ -447,7 +436,7 @@ mod selection {
 
     fn cells() -> Cells {
         let axis = Axis {
-            parameter: Parameter::C,
+            parameter: "C".to_string(),
             values: vec![1.0, 10.0],
         };
         let sharing = problem().spec().sharing.clone();
@@ -533,18 +522,21 @@ mod selection {
     #[test]
     fn grids_of_cells_need_values() {
         let machine = MachineSpec::svc(1.0);
-        let sharing = [SharingSpec::Uniform];
+        let sharing = [SharingSpec::uniform()];
         refused(Cells::new(&machine, &[], 1, &[]), &["`sharing`"]);
         refused(Cells::new(&machine, &sharing, 0, &[]), &["`kernels`"]);
-        let axis = |parameter, values| Axis { parameter, values };
-        let empty = [axis(Parameter::C, Vec::new())];
+        let axis = |parameter: &str, values| Axis {
+            parameter: parameter.to_string(),
+            values,
+        };
+        let empty = [axis("C", Vec::new())];
         refused(Cells::new(&machine, &sharing, 1, &empty), &["`C`", "empty"]);
-        let foreign = [axis(Parameter::Nu, vec![0.5])];
+        let foreign = [axis("nu", vec![0.5])];
         refused(Cells::new(&machine, &sharing, 1, &foreign), &["`nu`"]);
         // A value that no machine takes is found before anything is computed.
         let nan = Cell {
             kernels: 0,
-            sharing: SharingSpec::Uniform,
+            sharing: SharingSpec::uniform(),
             machine: MachineSpec::svc(f64::NAN),
         };
         let nan = Cells::of(vec![nan]);

@@ -51,11 +51,7 @@ impl Setup {
             spec: ProblemSpec::new(
                 kernels(&["linear", "rbf:gamma=1"]),
                 MachineSpec::svc(1.0),
-                SharingSpec::Pscs {
-                    p: 2.0,
-                    q: 1.0,
-                    radius: 1.0,
-                },
+                SharingSpec::pscs(2.0, 1.0, 1.0),
             ),
             preparation: Preparation::default(),
             run: Fitting::default(),
@@ -82,7 +78,7 @@ impl Setup {
             Task::new("far", Targets::Unlabelled),
         ];
         setup.spec.machine = machine;
-        setup.spec.sharing = SharingSpec::Simplex;
+        setup.spec.sharing = SharingSpec::simplex();
         setup
     }
 
@@ -196,13 +192,10 @@ fn refused(faults: Vec<Fault>) {
 fn the_problem_without_faults_is_accepted() {
     let setups = [
         Setup::valid(),
-        Setup::regression(MachineSpec::Krr { lambda: 0.5 }),
-        Setup::regression(MachineSpec::Svr {
-            c: 1.0,
-            epsilon: 0.1,
-        }),
-        Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }),
-        Setup::unlabelled(MachineSpec::OneClass { nu: 0.5 }),
+        Setup::regression(MachineSpec::krr(0.5)),
+        Setup::regression(MachineSpec::svr(1.0, 0.1)),
+        Setup::unlabelled(MachineSpec::svdd(0.5)),
+        Setup::unlabelled(MachineSpec::one_class(0.5)),
         Setup::given(definite_gram()).unwrap(),
     ];
     for setup in setups {
@@ -302,7 +295,7 @@ fn tasks_that_do_not_fit_their_samples_are_refused() {
             }) =>
             Error::Data { place: Place::TaskRow { row: 3, .. }, problem: DataProblem::NotFinite(_) },
             ["task `near`", "sample 3", "NaN", "expected a finite number"]),
-        fault!("a value ∞", broken(|| Setup::regression(MachineSpec::Krr { lambda: 1.0 }), |setup| {
+        fault!("a value ∞", broken(|| Setup::regression(MachineSpec::krr(1.0)), |setup| {
                 setup.tasks[0].targets = Targets::Values(vec![1.0, 2.0, 3.0, 4.0, f64::INFINITY, 6.0]);
             }) =>
             Error::Data { place: Place::TaskRow { row: 4, .. }, problem: DataProblem::NotFinite(_) },
@@ -364,10 +357,10 @@ fn sample_weights_that_mean_nothing_are_refused() {
         fault!("all 0", weighted(vec![0.0; COUNT]) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::Weight(0.0) },
             ["task `near`", "weight is 0", "positive sum"]),
-        fault!("0 with ridge regression", on_machine(|| Setup::regression(MachineSpec::Krr { lambda: 1.0 }), 0.0) =>
+        fault!("0 with ridge regression", on_machine(|| Setup::regression(MachineSpec::krr(1.0)), 0.0) =>
             Error::Data { place: Place::TaskRow { row: 4, .. }, problem: DataProblem::ZeroWeight("krr") },
             ["task `far`", "sample 4", "weight is 0", "> 0", "`krr`", "leave the sample out"]),
-        fault!("below what SVDD needs", broken(|| Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }), |setup| {
+        fault!("below what SVDD needs", broken(|| Setup::unlabelled(MachineSpec::svdd(0.5)), |setup| {
             setup.tasks[1].weights = Some(vec![0.1; COUNT]);
         }) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::BoundTooSmall { samples: COUNT, .. } },
@@ -379,13 +372,13 @@ fn sample_weights_that_mean_nothing_are_refused() {
 fn targets_of_the_wrong_kind_are_refused() {
     let machine = |machine: MachineSpec| changed(move |setup| setup.spec.machine = machine.clone());
     refused(vec![
-        fault!("labels to regress on", machine(MachineSpec::Krr { lambda: 1.0 }) =>
+        fault!("labels to regress on", machine(MachineSpec::krr(1.0)) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "krr", .. } },
             ["task `near`", "`krr` needs real values", "found ±1 labels"]),
-        fault!("labels for a tube", machine(MachineSpec::Svr { c: 1.0, epsilon: 0.1 }) =>
+        fault!("labels for a tube", machine(MachineSpec::svr(1.0, 0.1)) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "svr", .. } },
             ["task `near`", "`svr` needs real values", "found ±1 labels"]),
-        fault!("labels for one class", machine(MachineSpec::OneClass { nu: 0.5 }) =>
+        fault!("labels for one class", machine(MachineSpec::one_class(0.5)) =>
             Error::Data { place: Place::Task(_), problem: DataProblem::Targets { machine: "ocsvm", .. } },
             ["task `near`", "`ocsvm` needs no targets", "found ±1 labels"]),
         fault!("values to classify", broken(|| Setup::regression(MachineSpec::svc(1.0)), |_| {}) =>
@@ -428,10 +421,10 @@ fn machine_parameters_out_of_range_are_refused() {
             setup
         }));
         faults.push(machine_fault("C", positive, value, is_c, |c| {
-            Setup::regression(MachineSpec::Svr { c, epsilon: 0.1 })
+            Setup::regression(MachineSpec::svr(c, 0.1))
         }));
         faults.push(machine_fault("C", positive, value, is_c, |c| {
-            Setup::unlabelled(MachineSpec::Svdd { c })
+            Setup::unlabelled(MachineSpec::svdd(c))
         }));
         let is_lambda = |error: &Error| matches!(error, Error::Param { name: "lambda", .. });
         faults.push(machine_fault(
@@ -439,7 +432,7 @@ fn machine_parameters_out_of_range_are_refused() {
             positive,
             value,
             is_lambda,
-            |lambda| Setup::regression(MachineSpec::Krr { lambda }),
+            |lambda| Setup::regression(MachineSpec::krr(lambda)),
         ));
         for name in ["positive_weight", "negative_weight"] {
             let is_weight = |error: &Error| {
@@ -459,11 +452,11 @@ fn machine_parameters_out_of_range_are_refused() {
                 move |weight| {
                     let mut setup = Setup::valid();
                     let of = |class: &str| if name == class { weight } else { 1.0 };
-                    setup.spec.machine = MachineSpec::Svc {
-                        c: 1.0,
-                        positive_weight: of("positive_weight"),
-                        negative_weight: of("negative_weight"),
-                    };
+                    setup.spec.machine = MachineSpec::weighted_svc(
+                        1.0,
+                        of("positive_weight"),
+                        of("negative_weight"),
+                    );
                     setup
                 },
             ));
@@ -476,7 +469,7 @@ fn machine_parameters_out_of_range_are_refused() {
             "a number in (0, 1]",
             value,
             is_nu,
-            |nu| Setup::unlabelled(MachineSpec::OneClass { nu }),
+            |nu| Setup::unlabelled(MachineSpec::one_class(nu)),
         ));
     }
     for value in [-0.1, f64::NAN, f64::INFINITY] {
@@ -494,11 +487,11 @@ fn machine_parameters_out_of_range_are_refused() {
             "a finite number ≥ 0",
             value,
             is_epsilon,
-            |epsilon| Setup::regression(MachineSpec::Svr { c: 1.0, epsilon }),
+            |epsilon| Setup::regression(MachineSpec::svr(1.0, epsilon)),
         ));
     }
     faults.push(fault!(
-        "C below 1/n", broken(|| Setup::unlabelled(MachineSpec::Svdd { c: 0.2 }), |setup| {
+        "C below 1/n", broken(|| Setup::unlabelled(MachineSpec::svdd(0.2)), |setup| {
             setup.tasks[1].rows = View::of(vec![0, 1, 2, 4]);
         }) =>
         Error::Data { place: Place::Task(_), problem: DataProblem::BoundTooSmall { samples: 4, .. } },
@@ -511,17 +504,17 @@ fn machine_parameters_out_of_range_are_refused() {
 fn svdd_with_a_set_that_contains_zero_is_refused_with_the_reason() {
     let pair = |sharing: SharingSpec| {
         broken(
-            || Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }),
+            || Setup::unlabelled(MachineSpec::svdd(0.5)),
             move |setup| setup.spec.sharing = sharing.clone(),
         )
     };
     let faults = [
-        SharingSpec::Common { p: 1.0, radius: 1.0 },
-        SharingSpec::Independent { p: 2.0, radius: 1.0 },
-        SharingSpec::Group { p: 2.0, q: 1.0, radius: 1.0 },
-        SharingSpec::Pscs { p: 2.0, q: 1.0, radius: 1.0 },
-        SharingSpec::PriorBall { prior: None, radius: 2.0 },
-        SharingSpec::Fixed { weights: vec![0.0, 0.0] },
+        SharingSpec::common(1.0, 1.0),
+        SharingSpec::independent(2.0, 1.0),
+        SharingSpec::group(2.0, 1.0, 1.0),
+        SharingSpec::pscs(2.0, 1.0, 1.0),
+        SharingSpec::prior_ball(None, 2.0),
+        SharingSpec::fixed(vec![0.0, 0.0]),
     ]
     .map(|sharing| {
         let name = sharing.name();
@@ -530,11 +523,8 @@ fn svdd_with_a_set_that_contains_zero_is_refused_with_the_reason() {
     });
     refused(faults.into());
     // A ball around weights that does not reach down to 0 has an answer.
-    let mut setup = Setup::unlabelled(MachineSpec::Svdd { c: 0.5 });
-    setup.spec.sharing = SharingSpec::PriorBall {
-        prior: Some(vec![1.0, 1.0]),
-        radius: 0.5,
-    };
+    let mut setup = Setup::unlabelled(MachineSpec::svdd(0.5));
+    setup.spec.sharing = SharingSpec::prior_ball(Some(vec![1.0, 1.0]), 0.5);
     assert_eq!(setup.fit().unwrap().outcome().status, Status::Converged);
 }
 
@@ -560,54 +550,32 @@ fn sharing_parameters_out_of_range_are_refused() {
         let label = |name: &str| format!("{name} = {value}");
         param(
             label("p of common"),
-            SharingSpec::Common {
-                p: value,
-                radius: 1.0,
-            },
+            SharingSpec::common(value, 1.0),
             words("p"),
         );
         param(
             label("p of independent"),
-            SharingSpec::Independent {
-                p: value,
-                radius: 1.0,
-            },
+            SharingSpec::independent(value, 1.0),
             words("p"),
         );
         param(
             label("p of group"),
-            SharingSpec::Group {
-                p: value,
-                q: 1.0,
-                radius: 1.0,
-            },
+            SharingSpec::group(value, 1.0, 1.0),
             words("p"),
         );
         param(
             label("q of group"),
-            SharingSpec::Group {
-                p: 1.0,
-                q: value,
-                radius: 1.0,
-            },
+            SharingSpec::group(1.0, value, 1.0),
             words("q"),
         );
         param(
             label("p of pscs"),
-            SharingSpec::Pscs {
-                p: value,
-                q: 1.0,
-                radius: 1.0,
-            },
+            SharingSpec::pscs(value, 1.0, 1.0),
             words("p"),
         );
         param(
             label("q of pscs"),
-            SharingSpec::Pscs {
-                p: 1.0,
-                q: value,
-                radius: 1.0,
-            },
+            SharingSpec::pscs(1.0, value, 1.0),
             words("q"),
         );
     }
@@ -617,102 +585,78 @@ fn sharing_parameters_out_of_range_are_refused() {
         let radius = value;
         param(
             label("radius of common"),
-            SharingSpec::Common { p: 1.0, radius },
+            SharingSpec::common(1.0, radius),
             words("radius"),
         );
         param(
             label("radius of independent"),
-            SharingSpec::Independent { p: 1.0, radius },
+            SharingSpec::independent(1.0, radius),
             words("radius"),
         );
         param(
             label("radius of group"),
-            SharingSpec::Group {
-                p: 1.0,
-                q: 1.0,
-                radius,
-            },
+            SharingSpec::group(1.0, 1.0, radius),
             words("radius"),
         );
         param(
             label("radius of pscs"),
-            SharingSpec::Pscs {
-                p: 1.0,
-                q: 1.0,
-                radius,
-            },
+            SharingSpec::pscs(1.0, 1.0, radius),
             words("radius"),
         );
         param(
             label("radius of prior-ball"),
-            SharingSpec::PriorBall {
-                prior: None,
-                radius,
-            },
+            SharingSpec::prior_ball(None, radius),
             words("radius"),
         );
         param(
             label("upper of box-simplex"),
-            SharingSpec::BoxSimplex { upper: value },
+            SharingSpec::box_simplex(value),
             words("upper"),
         );
         let terms = vec![TermSpec::Independent(SetSpec::Simplex { total: value })];
         param(
             label("total of a simplex"),
-            SharingSpec::Sum { terms },
+            SharingSpec::sum(terms),
             words("total"),
         );
     }
     for beta in [-0.1, f64::NAN, f64::INFINITY] {
         let words = message("beta", &beta.to_string(), "a finite number ≥ 0");
-        param(format!("beta = {beta}"), SharingSpec::Tang { beta }, words);
+        param(format!("beta = {beta}"), SharingSpec::tang(beta), words);
     }
     param(
         "upper too small".to_string(),
-        SharingSpec::BoxSimplex { upper: 0.4 },
+        SharingSpec::box_simplex(0.4),
         message("upper", "0.4", "at least total / M = 0.5"),
     );
     param(
         "a prior too long".to_string(),
-        SharingSpec::PriorBall {
-            prior: Some(vec![0.5; 3]),
-            radius: 1.0,
-        },
+        SharingSpec::prior_ball(Some(vec![0.5; 3]), 1.0),
         message("prior", "3 weights", "2 weights, one per kernel"),
     );
     param(
         "a prior below 0".to_string(),
-        SharingSpec::PriorBall {
-            prior: Some(vec![0.5, -0.5]),
-            radius: 1.0,
-        },
+        SharingSpec::prior_ball(Some(vec![0.5, -0.5]), 1.0),
         message("prior", "-0.5", "finite weights ≥ 0"),
     );
     param(
         "weights too few".to_string(),
-        SharingSpec::Fixed { weights: vec![1.0] },
+        SharingSpec::fixed(vec![1.0]),
         message("weights", "1 weights", "2 weights, one per kernel"),
     );
     param(
         "a weight below 0".to_string(),
-        SharingSpec::Fixed {
-            weights: vec![1.0, -1.0],
-        },
+        SharingSpec::fixed(vec![1.0, -1.0]),
         message("weights", "-1", "finite weights ≥ 0"),
     );
     param(
         "a weight NaN".to_string(),
-        SharingSpec::Fixed {
-            weights: vec![f64::NAN, 1.0],
-        },
+        SharingSpec::fixed(vec![f64::NAN, 1.0]),
         message("weights", "NaN", "finite weights ≥ 0"),
     );
     param(
         "lp for two tasks".to_string(),
-        SharingSpec::Lp {
-            p: 1.0,
-            radius: 1.0,
-        },
+        SharingSpec::lp(1.0, 1.0),
         message(
             "sharing",
             "`lp` with 2 tasks",
@@ -721,7 +665,7 @@ fn sharing_parameters_out_of_range_are_refused() {
     );
     param(
         "an empty sum".to_string(),
-        SharingSpec::Sum { terms: Vec::new() },
+        SharingSpec::sum(Vec::new()),
         message("sharing", "an empty sum", "at least one term"),
     );
     refused(faults);
@@ -995,10 +939,7 @@ fn new_samples_that_do_not_fit_the_model_are_refused() {
 #[test]
 fn an_unknown_task_without_a_common_part_gets_no_false_hope() {
     let mut setup = Setup::valid();
-    setup.spec.sharing = SharingSpec::Independent {
-        p: 1.0,
-        radius: 1.0,
-    };
+    setup.spec.sharing = SharingSpec::independent(1.0, 1.0);
     let model = setup.fit().unwrap();
     let rows = Rows::new(&VALUES, COUNT, 2).unwrap();
     let message = model.decision("new", rows).unwrap_err().to_string();
@@ -1101,7 +1042,7 @@ fn whether_a_given_kernel_is_normalised_is_one_decision_for_training_and_predict
     }
     let labels = Targets::Labels(vec![-1.0, 1.0, 1.0, 1.0]);
     let fit = |samples: Samples, kernel: &str| {
-        let sharing = SharingSpec::Uniform;
+        let sharing = SharingSpec::uniform();
         let spec = ProblemSpec::new(kernels(&[kernel]), MachineSpec::svc(100.0), sharing);
         let task = Task::new("one", labels.clone());
         let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
@@ -1169,10 +1110,7 @@ fn a_given_kernel_of_unit_diagonal_stays_one_in_prediction() {
         model.decision("far", input).unwrap()
     };
     for normalize in [true, false] {
-        for base in [
-            Setup::valid(),
-            Setup::unlabelled(MachineSpec::Svdd { c: 0.5 }),
-        ] {
+        for base in [Setup::valid(), Setup::unlabelled(MachineSpec::svdd(0.5))] {
             let mut setup = Setup::given(definite_gram()).unwrap();
             setup.spec.kernels = kernels(&["precomputed:name=G"]);
             setup.tasks = base.tasks;
@@ -1190,7 +1128,7 @@ fn the_sphere_of_svdd_needs_the_samples_own_kernel_values() {
     let doubled = definite_gram().iter().map(|value| 2.0 * value).collect();
     for normalize in [true, false] {
         let mut setup = Setup::given(definite_gram()).unwrap();
-        let sphere = Setup::unlabelled(MachineSpec::Svdd { c: 0.5 });
+        let sphere = Setup::unlabelled(MachineSpec::svdd(0.5));
         setup.samples = Setup::given(Vec::clone(&doubled)).unwrap().samples;
         setup.spec.kernels = kernels(&["precomputed:name=G"]);
         (setup.tasks, setup.spec.machine) = (sphere.tasks, sphere.spec.machine);

@@ -88,21 +88,15 @@ impl Case {
         let c = cs[random.below(3)];
         let machine = match random.below(6) {
             0..=2 => MachineSpec::svc(c),
-            3 => MachineSpec::Svr { c, epsilon: 0.1 },
-            4 => MachineSpec::Krr {
-                lambda: 10.0_f64.powf(5.0 * random.uniform() - 3.0),
-            },
-            _ if random.below(2) == 0 => MachineSpec::Svdd {
-                c: (1.0 / n as f64).max(random.uniform()),
-            },
-            _ => MachineSpec::OneClass {
-                nu: [1.0, 0.5, 0.1][random.below(3)],
-            },
+            3 => MachineSpec::svr(c, 0.1),
+            4 => MachineSpec::krr(10.0_f64.powf(5.0 * random.uniform() - 3.0)),
+            _ if random.below(2) == 0 => MachineSpec::svdd((1.0 / n as f64).max(random.uniform())),
+            _ => MachineSpec::one_class([1.0, 0.5, 0.1][random.below(3)]),
         };
         let response = |i: usize| points[i * COLUMNS] - 0.5 * points[i * COLUMNS + 2];
         let targets: Vec<f64> = (0..n)
-            .map(|i| match machine {
-                MachineSpec::Svc { .. } => {
+            .map(|i| match machine.name() {
+                "svc" => {
                     let noisy = response(i) / size + 2.0 * random.uniform() - 1.0;
                     if i == 0 || (i > 1 && noisy > 0.0) {
                         1.0
@@ -127,16 +121,10 @@ impl Case {
                 )
             })
             .collect();
-        let sharing = match (&machine, random.below(3)) {
-            (MachineSpec::Svdd { .. }, _) | (_, 0) => SharingSpec::Simplex,
-            (_, 1) => SharingSpec::Common {
-                p: 1.0,
-                radius: 1.0,
-            },
-            _ => SharingSpec::Common {
-                p: 2.0,
-                radius: 1.0,
-            },
+        let sharing = match (machine.name(), random.below(3)) {
+            ("svdd", _) | (_, 0) => SharingSpec::simplex(),
+            (_, 1) => SharingSpec::common(1.0, 1.0),
+            _ => SharingSpec::common(2.0, 1.0),
         };
         Self {
             n,
@@ -166,11 +154,9 @@ impl Case {
     fn problem(&self, solver: SolverSpec) -> Problem {
         let columns = (1..=COLUMNS).map(|c| format!("x{c}")).collect();
         let samples = Samples::with_columns(self.points.clone(), self.n, columns).unwrap();
-        let targets = match self.machine {
-            MachineSpec::Svc { .. } => Targets::Labels(self.targets.clone()),
-            MachineSpec::Svr { .. } | MachineSpec::Krr { .. } => {
-                Targets::Values(self.targets.clone())
-            }
+        let targets = match self.machine.name() {
+            "svc" => Targets::Labels(self.targets.clone()),
+            "svr" | "krr" => Targets::Values(self.targets.clone()),
             _ => Targets::Unlabelled,
         };
         let spec = ProblemSpec {
@@ -204,11 +190,9 @@ impl Case {
             .map(|gram| {
                 let square =
                     sum((0..n).map(|i| beta[i].times(dot(&gram[i * n..(i + 1) * n], &beta))));
-                match self.machine {
-                    MachineSpec::Svc { .. } | MachineSpec::Svr { .. } => {
-                        Double::of(0.5).times(square)
-                    }
-                    MachineSpec::Svdd { .. } => {
+                match self.machine.name() {
+                    "svc" | "svr" => Double::of(0.5).times(square),
+                    "svdd" => {
                         let along = (0..n).map(|i| Double::of(gram[i * n + i]).times(beta[i]));
                         square.minus(sum(along))
                     }
@@ -236,8 +220,9 @@ impl Case {
                 beta[i]
             );
         };
-        match self.machine {
-            MachineSpec::Svc { c, .. } => {
+        match self.machine.name() {
+            "svc" => {
+                let c = self.machine.number("C");
                 for i in 0..self.n {
                     let bound = c * self.targets[i];
                     within(bound.min(0.0), bound.max(0.0), i);
@@ -245,7 +230,8 @@ impl Case {
                 assert!(total.abs() <= 1e-9 * size, "Σβ = {total}");
                 linear(&self.targets)
             }
-            MachineSpec::Svr { c, epsilon } => {
+            "svr" => {
+                let (c, epsilon) = (self.machine.number("C"), self.machine.number("epsilon"));
                 for i in 0..self.n {
                     within(-c, c, i);
                 }
@@ -253,20 +239,23 @@ impl Case {
                 let length = sum(beta.iter().map(|b| Double::of(b.abs())));
                 linear(&self.targets).minus(Double::of(epsilon).times(length))
             }
-            MachineSpec::Krr { lambda } => {
+            "krr" => {
+                let lambda = self.machine.number("lambda");
                 let square = sum(beta.iter().map(|&b| Double::of(b).times(Double::of(b))));
                 Double::of(2.0)
                     .times(linear(&self.targets))
                     .minus(Double::of(lambda).times(square))
             }
-            MachineSpec::Svdd { c } => {
+            "svdd" => {
+                let c = self.machine.number("C");
                 for i in 0..self.n {
                     within(0.0, c.max(1.0 / self.n as f64), i);
                 }
                 assert!((total - 1.0).abs() <= 1e-9, "Σβ = {total}");
                 Double::default()
             }
-            MachineSpec::OneClass { nu } => {
+            "ocsvm" => {
+                let nu = self.machine.number("nu");
                 for i in 0..self.n {
                     within(0.0, 1.0 / (nu * self.n as f64), i);
                 }
@@ -294,15 +283,17 @@ impl Case {
         let decision = |i: usize| f[i].plus(Double::of(offset));
         let losses = |loss: &dyn Fn(usize) -> Double| sum((0..n).map(loss));
         let half = Double::of(0.5).times(square);
-        let value = match self.machine {
-            MachineSpec::Svc { c, .. } => {
+        let value = match self.machine.name() {
+            "svc" => {
+                let c = self.machine.number("C");
                 let hinge = |i: usize| {
                     let margin = Double::of(self.targets[i]).times(decision(i));
                     Double::of(1.0).minus(margin).positive()
                 };
                 half.plus(Double::of(c).times(losses(&hinge)))
             }
-            MachineSpec::Svr { c, epsilon } => {
+            "svr" => {
+                let (c, epsilon) = (self.machine.number("C"), self.machine.number("epsilon"));
                 let tube = |i: usize| {
                     let residual = Double::of(self.targets[i]).minus(decision(i));
                     let length = if residual.0 < 0.0 {
@@ -314,7 +305,8 @@ impl Case {
                 };
                 half.plus(Double::of(c).times(losses(&tube)))
             }
-            MachineSpec::Krr { lambda } => {
+            "krr" => {
+                let lambda = self.machine.number("lambda");
                 let squared = |i: usize| {
                     let residual = Double::of(self.targets[i]).minus(f[i]);
                     residual.times(residual)
@@ -322,7 +314,8 @@ impl Case {
                 square.plus(Double::of(1.0 / lambda).times(losses(&squared)))
             }
             // R² + C Σ(distance² − R²)₊ with R² = 2b + β'Kβ.
-            MachineSpec::Svdd { c } => {
+            "svdd" => {
+                let c = self.machine.number("C");
                 let radius = Double::of(2.0 * offset).plus(square);
                 let outside = |i: usize| {
                     let own = combined(&|gram| Double::of(gram[i * n + i]));
@@ -332,7 +325,8 @@ impl Case {
                 radius.plus(Double::of(c.max(1.0 / n as f64)).times(losses(&outside)))
             }
             // ‖w‖² − 2ρ + 2/(νn) Σ(ρ − f)₊ with ρ = −b; J is its negative maximum, −α'Kα.
-            MachineSpec::OneClass { nu } => {
+            "ocsvm" => {
+                let nu = self.machine.number("nu");
                 let outside = |i: usize| Double::default().minus(decision(i)).positive();
                 let each = 2.0 / (nu * n as f64);
                 square
@@ -349,15 +343,15 @@ impl Case {
         let s = self.sensitivities(grams, beta);
         let constant = self.constant(beta);
         let positive = || s.iter().map(|s| s.value().max(0.0));
-        match self.sharing {
-            SharingSpec::Simplex => {
+        match (self.sharing.name(), self.sharing.number("p")) {
+            ("simplex", _) => {
                 let largest = s
                     .iter()
                     .copied()
                     .reduce(|a, b| if a.0 >= b.0 { a } else { b });
                 constant.minus(largest.unwrap()).value()
             }
-            SharingSpec::Common { p: 1.0, .. } => constant.value() - positive().fold(0.0, f64::max),
+            (_, 1.0) => constant.value() - positive().fold(0.0, f64::max),
             _ => constant.value() - positive().map(|s| s * s).sum::<f64>().sqrt(),
         }
     }
@@ -380,8 +374,8 @@ impl Case {
             }
         }
         let theta = model.weights().row(0);
-        let norm = match self.sharing {
-            SharingSpec::Common { p: 2.0, .. } => theta.iter().map(|t| t * t).sum::<f64>().sqrt(),
+        let norm = match self.sharing.number("p") {
+            2.0 => theta.iter().map(|t| t * t).sum::<f64>().sqrt(),
             _ => theta.iter().sum(),
         };
         let primal = self.primal(&grams, theta, &beta, task.offset);
@@ -524,17 +518,14 @@ fn newton_converges_on_low_rank_kernels_with_large_c() {
         let mut random = Random::new(77 + seed);
         let mut case = Case::new(2000 + seed);
         case.machine = match random.below(4) {
-            0 => MachineSpec::Svr {
-                c: 10.0_f64.powf(1.0 + 3.0 * random.uniform()),
-                epsilon: 0.1,
-            },
+            0 => MachineSpec::svr(10.0_f64.powf(1.0 + 3.0 * random.uniform()), 0.1),
             _ => MachineSpec::svc(10.0_f64.powf(1.0 + 3.0 * random.uniform())),
         };
         case.n = 30 + random.below(50);
         case.points = (0..case.n * COLUMNS)
             .map(|_| (10.0 * random.normal()).round())
             .collect();
-        let labels = matches!(case.machine, MachineSpec::Svc { .. });
+        let labels = case.machine.name() == "svc";
         case.targets = (0..case.n)
             .map(|i| {
                 let value = case.points[i * COLUMNS] + 5.0 * random.normal();
@@ -550,10 +541,7 @@ fn newton_converges_on_low_rank_kernels_with_large_c() {
         for kernel in &mut case.kernels {
             kernel.2 = 1;
         }
-        case.sharing = SharingSpec::Common {
-            p: [1.0, 2.0][random.below(2)],
-            radius: 1.0,
-        };
+        case.sharing = SharingSpec::common([1.0, 2.0][random.below(2)], 1.0);
         case.normalize = seed % 4 == 3;
         let newton = case.problem(SolverSpec::Newton).fit(&mut run()).unwrap();
         let outcome = newton.outcome();

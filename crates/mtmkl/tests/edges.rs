@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::{DIMENSION, Data, conic_terms};
 use mtmkl::grid::Shape;
 use mtmkl::kernel::{KernelView, parse_kernels};
-use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
     Fitting, GivenGram, Model, Pass, Problem, ProblemSpec, Rows, Samples, Status, Stop, Targets,
@@ -18,15 +18,13 @@ use mtmkl::{
 use mtmkl_testkit::conic;
 use mtmkl_testkit::generate::{self, Random};
 
-const PSCS: SharingSpec = SharingSpec::Pscs {
-    p: 2.0,
-    q: 1.0,
-    radius: 1.0,
-};
-const LASSO: SharingSpec = SharingSpec::Common {
-    p: 1.0,
-    radius: 1.0,
-};
+fn pscs() -> SharingSpec {
+    SharingSpec::pscs(2.0, 1.0, 1.0)
+}
+
+fn lasso() -> SharingSpec {
+    SharingSpec::common(1.0, 1.0)
+}
 
 fn kernels(specs: &[&str]) -> Vec<KernelView> {
     specs
@@ -78,9 +76,10 @@ fn assert_finite(model: &Model, problem: &Problem) {
 
 fn targets_of(machine: &MachineSpec) -> TargetKind {
     let name = machine.build().name();
-    registered_machines()
-        .into_iter()
-        .find(|info| info.name == name)
+    mtmkl::Registry::default()
+        .machines()
+        .iter()
+        .find(|info| info.part.name == name)
         .unwrap()
         .targets
 }
@@ -90,7 +89,10 @@ fn optimum(data: &Data, machine: &MachineSpec, sharing: &SharingSpec) -> f64 {
         tasks: data.points.len(),
         kernels: common::KERNELS.len(),
     };
-    let optimum = conic::optimum(&data.conic(machine), &conic_terms(sharing, shape));
+    let optimum = conic::optimum(
+        &data.conic(machine).unwrap(),
+        &conic_terms(sharing, shape).unwrap(),
+    );
     assert!(optimum.solved, "the conic solver failed");
     optimum.value
 }
@@ -126,7 +128,8 @@ fn one_task(points: Vec<f64>, seed: u64) -> Data {
 
 /// One machine of each kind.
 fn all_machines() -> Vec<MachineSpec> {
-    registered_machines()
+    mtmkl::Registry::default()
+        .machines()
         .iter()
         .map(|info| (info.examples)().remove(0))
         .collect()
@@ -143,9 +146,9 @@ fn duplicate_rows_are_as_good_as_any() {
         data.labels[0][8 + i] = if i < 5 { labels[i] } else { -labels[i] };
     }
     for machine in all_machines() {
-        reaches_optimum(&data, machine, SharingSpec::Simplex);
+        reaches_optimum(&data, machine, SharingSpec::simplex());
     }
-    reaches_optimum(&data, MachineSpec::svc(100.0), PSCS);
+    reaches_optimum(&data, MachineSpec::svc(100.0), pscs());
 }
 
 #[test]
@@ -158,11 +161,11 @@ fn constant_columns_change_nothing_for_distances_and_are_fine_for_products() {
     }
     let data = one_task(points.clone(), 4);
     for machine in all_machines() {
-        reaches_optimum(&data, machine, SharingSpec::Simplex);
+        reaches_optimum(&data, machine, SharingSpec::simplex());
     }
     let fit_on = |specs: &[&str]| {
         let samples = Samples::new(points.clone(), 12, DIMENSION).unwrap();
-        let spec = ProblemSpec::new(kernels(specs), MachineSpec::svc(5.0), LASSO);
+        let spec = ProblemSpec::new(kernels(specs), MachineSpec::svc(5.0), lasso());
         fit(spec, vec![samples], data.tasks(TargetKind::Labels))
             .outcome()
             .objective
@@ -177,14 +180,14 @@ fn samples_that_are_all_the_same_still_have_an_optimum() {
     let points = [0.3, -0.2, 0.7].repeat(7);
     let data = one_task(points, 5);
     let machine = MachineSpec::svc(2.0);
-    let model = reaches_optimum(&data, machine, LASSO);
+    let model = reaches_optimum(&data, machine, lasso());
     // Nothing separates them: every sample of the smaller class costs 2C.
     let positives = data.labels[0].iter().filter(|&&label| label > 0.0).count();
     let smaller = positives.min(7 - positives) as f64;
     assert_close(model.outcome().objective, 4.0 * smaller, 1e-6);
     for machine in all_machines() {
-        if !matches!(machine, MachineSpec::Svdd { .. }) {
-            reaches_optimum(&data, machine, SharingSpec::Simplex);
+        if machine.name() != "svdd" {
+            reaches_optimum(&data, machine, SharingSpec::simplex());
         }
     }
 }
@@ -194,8 +197,8 @@ fn a_sphere_around_one_point_has_radius_zero() {
     let data = one_task([0.3, -0.2, 0.7].repeat(7), 5);
     let spec = ProblemSpec::new(
         common::kernels(),
-        MachineSpec::Svdd { c: 0.5 },
-        SharingSpec::Simplex,
+        MachineSpec::svdd(0.5),
+        SharingSpec::simplex(),
     );
     let model = fit(spec, data.samples(), data.tasks(TargetKind::Unlabelled));
     assert!(model.outcome().objective.abs() < 1e-12);
@@ -215,13 +218,13 @@ fn the_zero_vector_is_like_nothing_not_even_itself() {
     points[4 * DIMENSION..5 * DIMENSION].fill(0.0);
     let data = one_task(points, 7);
     for machine in all_machines() {
-        reaches_optimum(&data, machine, SharingSpec::Simplex);
+        reaches_optimum(&data, machine, SharingSpec::simplex());
     }
     for normalize in [true, false] {
         let mut spec = ProblemSpec::new(
             kernels(&["linear", "cosine"]),
             MachineSpec::svc(2.0),
-            SharingSpec::Uniform,
+            SharingSpec::uniform(),
         );
         spec.normalize = normalize;
         let model = fit(spec, data.samples(), data.tasks(TargetKind::Labels));
@@ -242,9 +245,9 @@ fn grams_of_rank_one_are_no_trouble() {
         .collect::<Vec<f64>>();
     let data = one_task(points, 9);
     for machine in all_machines() {
-        reaches_optimum(&data, machine, SharingSpec::Simplex);
+        reaches_optimum(&data, machine, SharingSpec::simplex());
     }
-    let spec = ProblemSpec::new(kernels(&["linear"]), MachineSpec::svc(1000.0), LASSO);
+    let spec = ProblemSpec::new(kernels(&["linear"]), MachineSpec::svc(1000.0), lasso());
     fit(spec, data.samples(), data.tasks(TargetKind::Labels));
 }
 
@@ -252,7 +255,7 @@ fn grams_of_rank_one_are_no_trouble() {
 fn a_million_for_c_is_only_a_number() {
     // Separable (a narrow Gaussian is among the kernels) and noisy: the hard margin must be found, not approached.
     let data = Data::new(3, 10);
-    for sharing in [PSCS, LASSO, SharingSpec::Simplex] {
+    for sharing in [pscs(), lasso(), SharingSpec::simplex()] {
         reaches_optimum(&data, MachineSpec::svc(1e6), sharing);
     }
 }
@@ -264,15 +267,12 @@ fn two_samples_are_enough() {
         let data = one_task(points, seed);
         for machine in [
             MachineSpec::svc(10.0),
-            MachineSpec::Svr {
-                c: 2.0,
-                epsilon: 0.1,
-            },
-            MachineSpec::Krr { lambda: 0.5 },
-            MachineSpec::Svdd { c: 0.8 },
-            MachineSpec::OneClass { nu: 0.7 },
+            MachineSpec::svr(2.0, 0.1),
+            MachineSpec::krr(0.5),
+            MachineSpec::svdd(0.8),
+            MachineSpec::one_class(0.7),
         ] {
-            reaches_optimum(&data, machine, SharingSpec::Simplex);
+            reaches_optimum(&data, machine, SharingSpec::simplex());
         }
     }
 }
@@ -284,25 +284,18 @@ fn one_sample_is_enough_where_one_class_is() {
         labels: vec![vec![1.0]],
         values: vec![vec![2.0]],
     };
-    reaches_optimum(&data, MachineSpec::Krr { lambda: 0.5 }, PSCS);
-    reaches_optimum(
-        &data,
-        MachineSpec::OneClass { nu: 1.0 },
-        SharingSpec::Simplex,
-    );
-    let spec = |machine| ProblemSpec::new(common::kernels(), machine, SharingSpec::Simplex);
+    reaches_optimum(&data, MachineSpec::krr(0.5), pscs());
+    reaches_optimum(&data, MachineSpec::one_class(1.0), SharingSpec::simplex());
+    let spec = |machine| ProblemSpec::new(common::kernels(), machine, SharingSpec::simplex());
     let samples = || data.samples();
     let model = fit(
-        spec(MachineSpec::Svdd { c: 1.0 }),
+        spec(MachineSpec::svdd(1.0)),
         samples(),
         data.tasks(TargetKind::Unlabelled),
     );
     assert!(model.outcome().objective.abs() < 1e-12);
     // One value is met with no slope at all: the objective is 0.
-    let machine = MachineSpec::Svr {
-        c: 1.0,
-        epsilon: 0.0,
-    };
+    let machine = MachineSpec::svr(1.0, 0.0);
     let model = fit(spec(machine), samples(), data.tasks(TargetKind::Values));
     let decision = model.decision("task 0", samples()[0].rows()).unwrap();
     assert_close(decision[0], 2.0, 1e-9);
@@ -312,23 +305,11 @@ fn one_sample_is_enough_where_one_class_is() {
 fn one_kernel_gets_all_the_weight_that_is_allowed() {
     let data = Data::new(2, 11);
     for (sharing, expected) in [
-        (LASSO, 1.0),
-        (
-            SharingSpec::Independent {
-                p: 1.5,
-                radius: 0.7,
-            },
-            0.7,
-        ),
-        (SharingSpec::Simplex, 1.0),
-        (SharingSpec::Tang { beta: 0.5 }, 1.0),
-        (
-            SharingSpec::PriorBall {
-                prior: None,
-                radius: 0.25,
-            },
-            1.25,
-        ),
+        (lasso(), 1.0),
+        (SharingSpec::independent(1.5, 0.7), 0.7),
+        (SharingSpec::simplex(), 1.0),
+        (SharingSpec::tang(0.5), 1.0),
+        (SharingSpec::prior_ball(None, 0.25), 1.25),
     ] {
         let spec = ProblemSpec::new(
             kernels(&["rbf:gamma=0.3"]),
@@ -351,7 +332,7 @@ fn two_identical_kernels_are_worth_as_much_as_the_set_allows() {
             .outcome()
             .objective
     };
-    let ball = |p, radius| SharingSpec::Common { p, radius };
+    let ball = |p, radius| SharingSpec::common(p, radius);
     let one = ["rbf:gamma=0.3"];
     let two = ["rbf:gamma=0.3", "rbf:gamma=0.3"];
     // ‖(1, 0)‖₁ = 1: a copy is worth nothing; ‖(1, 1)‖₂ = √2: a copy is worth a larger radius.
@@ -387,7 +368,7 @@ fn with_empty_gram(data: &Data) -> Vec<Samples> {
 fn a_kernel_of_zeros_is_as_good_as_none() {
     let data = Data::new(2, 13);
     for normalize in [true, false] {
-        for sharing in [LASSO, PSCS] {
+        for sharing in [lasso(), pscs()] {
             let fit_on = |specs: &[&str]| {
                 let mut spec =
                     ProblemSpec::new(kernels(specs), MachineSpec::svc(2.0), sharing.clone());
@@ -411,7 +392,7 @@ fn nothing_but_a_kernel_of_zeros_says_nothing() {
     let spec = ProblemSpec::new(
         kernels(&["precomputed:name=nothing"]),
         MachineSpec::svc(2.0),
-        LASSO,
+        lasso(),
     );
     let problem = Problem::new(spec, with_empty_gram(&data), data.tasks(TargetKind::Labels));
     let model = problem.unwrap().fit(&mut run(1e-7)).unwrap();
@@ -439,29 +420,18 @@ fn forty_tiny_tasks_of_different_sizes_reach_the_optimum() {
             .push(generate::values(&mut random, &points, n, DIMENSION));
         data.points.push(points);
     }
-    reaches_optimum(&data, MachineSpec::svc(3.0), PSCS);
+    reaches_optimum(&data, MachineSpec::svc(3.0), pscs());
     reaches_optimum(
         &data,
         MachineSpec::svc(3.0),
-        SharingSpec::Independent {
-            p: 1.0,
-            radius: 1.0,
-        },
+        SharingSpec::independent(1.0, 1.0),
     );
     reaches_optimum(
         &data,
-        MachineSpec::Krr { lambda: 0.5 },
-        SharingSpec::Group {
-            p: 1.5,
-            q: 1.0,
-            radius: 4.0,
-        },
+        MachineSpec::krr(0.5),
+        SharingSpec::group(1.5, 1.0, 4.0),
     );
-    reaches_optimum(
-        &data,
-        MachineSpec::OneClass { nu: 0.5 },
-        SharingSpec::Tang { beta: 10.0 },
-    );
+    reaches_optimum(&data, MachineSpec::one_class(0.5), SharingSpec::tang(10.0));
 }
 
 #[test]
@@ -485,7 +455,7 @@ fn views_of_one_sample_set_are_as_good_as_copies() {
     let weights = vec![1.0, 2.0, 0.5, 1.0, 3.0, 1.0];
     let finish = |mut tasks: Vec<Task>, samples: Vec<Samples>| {
         tasks[2].weights = Some(weights.clone());
-        let spec = ProblemSpec::new(common::kernels(), MachineSpec::svc(2.0), PSCS);
+        let spec = ProblemSpec::new(common::kernels(), MachineSpec::svc(2.0), pscs());
         fit_to(1e-9, spec, samples, tasks)
     };
     let whole = Samples::new(points.clone(), n, DIMENSION).unwrap();
@@ -537,12 +507,9 @@ fn same_answer(
     let mut random = Random::new(99);
     let new = generate::points(&mut random, 12, DIMENSION);
     // A sphere shrinks to nothing where θ = 0 is allowed.
-    let sharing = match machine {
-        MachineSpec::Svdd { .. } => SharingSpec::Simplex,
-        _ => SharingSpec::Common {
-            p: 2.0,
-            radius: 1.0,
-        },
+    let sharing = match machine.name() {
+        "svdd" => SharingSpec::simplex(),
+        _ => SharingSpec::common(2.0, 1.0),
     };
     let answer = |rows: Vec<f64>, task: Task| {
         let n = rows.len() / DIMENSION;
@@ -591,25 +558,18 @@ fn a_weight_of_three_is_three_copies_of_the_row() {
     // Small enough for the bounds, which the weights multiply, to be felt.
     compare(MachineSpec::svc(0.15), Targets::Labels, &data.labels[0]);
     compare(
-        MachineSpec::Svr {
-            c: 0.15,
-            epsilon: 0.1,
-        },
+        MachineSpec::svr(0.15, 0.1),
         Targets::Values,
         &data.values[0],
     );
+    compare(MachineSpec::krr(0.8), Targets::Values, &data.values[0]);
     compare(
-        MachineSpec::Krr { lambda: 0.8 },
-        Targets::Values,
-        &data.values[0],
-    );
-    compare(
-        MachineSpec::Svdd { c: 0.1 },
+        MachineSpec::svdd(0.1),
         |_| Targets::Unlabelled,
         &data.values[0],
     );
     compare(
-        MachineSpec::OneClass { nu: 0.4 },
+        MachineSpec::one_class(0.4),
         |_| Targets::Unlabelled,
         &data.values[0],
     );
@@ -640,21 +600,14 @@ fn a_weight_of_zero_leaves_the_row_out() {
         );
     };
     compare(MachineSpec::svc(2.0), Targets::Labels, &data.labels[0]);
+    compare(MachineSpec::svr(2.0, 0.1), Targets::Values, &data.values[0]);
     compare(
-        MachineSpec::Svr {
-            c: 2.0,
-            epsilon: 0.1,
-        },
-        Targets::Values,
-        &data.values[0],
-    );
-    compare(
-        MachineSpec::Svdd { c: 0.2 },
+        MachineSpec::svdd(0.2),
         |_| Targets::Unlabelled,
         &data.values[0],
     );
     compare(
-        MachineSpec::OneClass { nu: 0.4 },
+        MachineSpec::one_class(0.4),
         |_| Targets::Unlabelled,
         &data.values[0],
     );
@@ -668,19 +621,17 @@ fn svdd_and_the_one_class_svm_choose_the_same_weights_on_unit_diagonals() {
     let points = generate::points(&mut random, n, DIMENSION);
     let data = one_task(points, 21);
     for sharing in [
-        SharingSpec::Simplex,
-        SharingSpec::BoxSimplex { upper: 0.4 },
-        SharingSpec::Tang { beta: 0.5 },
+        SharingSpec::simplex(),
+        SharingSpec::box_simplex(0.4),
+        SharingSpec::tang(0.5),
     ] {
         let model = |machine| {
             let spec = ProblemSpec::new(common::kernels(), machine, sharing.clone());
             let tasks = data.tasks(TargetKind::Unlabelled);
             fit_to(1e-9, spec, data.samples(), tasks)
         };
-        let sphere = model(MachineSpec::Svdd {
-            c: 1.0 / (nu * n as f64),
-        });
-        let plane = model(MachineSpec::OneClass { nu });
+        let sphere = model(MachineSpec::svdd(1.0 / (nu * n as f64)));
+        let plane = model(MachineSpec::one_class(nu));
         assert_close(
             sphere.outcome().objective - 1.0,
             plane.outcome().objective,
@@ -701,7 +652,7 @@ fn svdd_and_the_one_class_svm_choose_the_same_weights_on_unit_diagonals() {
 fn a_tolerance_of_1e_10_is_reached_or_the_gap_says_how_far_it_got() {
     let data = Data::new(3, 22);
     for machine in all_machines() {
-        for sharing in [SharingSpec::Simplex, SharingSpec::Tang { beta: 1.0 }] {
+        for sharing in [SharingSpec::simplex(), SharingSpec::tang(1.0)] {
             let expected = optimum(&data, &machine, &sharing);
             let spec = ProblemSpec::new(common::kernels(), machine.clone(), sharing);
             let tasks = data.tasks(targets_of(&machine));
@@ -743,8 +694,8 @@ fn an_optimum_of_zero_is_found_and_not_searched_for_ever() {
         let points = generate::points(&mut Random::new(seed), n, dimension);
         let spec = ProblemSpec::new(
             kernels(&["linear"]),
-            MachineSpec::OneClass { nu: 0.5 },
-            SharingSpec::Uniform,
+            MachineSpec::one_class(0.5),
+            SharingSpec::uniform(),
         );
         let samples = Samples::new(points, n, dimension).unwrap();
         let task = Task::new("task", Targets::Unlabelled);
@@ -773,8 +724,8 @@ fn cut_short(status: Status, limits: impl Fn() -> Fitting<'static>) -> Vec<Model
     all_machines()
         .into_iter()
         .map(|machine| {
-            let expected = optimum(&data, &machine, &SharingSpec::Simplex);
-            let spec = ProblemSpec::new(common::kernels(), machine.clone(), SharingSpec::Simplex);
+            let expected = optimum(&data, &machine, &SharingSpec::simplex());
+            let spec = ProblemSpec::new(common::kernels(), machine.clone(), SharingSpec::simplex());
             let tasks = data.tasks(targets_of(&machine));
             let problem = Problem::new(spec, data.samples(), tasks).unwrap();
             let model = problem.fit(&mut limits()).unwrap();
@@ -811,12 +762,12 @@ fn a_stop_before_the_start_leaves_a_model_and_an_honest_gap() {
 fn a_tolerance_of_one_half_is_a_tolerance() {
     let data = Data::new(3, 25);
     for machine in all_machines() {
-        let spec = ProblemSpec::new(common::kernels(), machine.clone(), SharingSpec::Simplex);
+        let spec = ProblemSpec::new(common::kernels(), machine.clone(), SharingSpec::simplex());
         let tasks = data.tasks(targets_of(&machine));
         let problem = Problem::new(spec, data.samples(), tasks).unwrap();
         let model = problem.fit(&mut run(0.5)).unwrap();
         assert_eq!(model.outcome().status, Status::Converged, "{machine:?}");
-        assert_honest(&model, optimum(&data, &machine, &SharingSpec::Simplex));
+        assert_honest(&model, optimum(&data, &machine, &SharingSpec::simplex()));
     }
 }
 
@@ -842,7 +793,7 @@ fn one_pass_is_one_pass() {
 #[test]
 fn a_stop_from_the_observer_ends_the_run_after_that_pass() {
     let data = Data::new(3, 24);
-    let spec = ProblemSpec::new(common::kernels(), MachineSpec::svc(5.0), PSCS);
+    let spec = ProblemSpec::new(common::kernels(), MachineSpec::svc(5.0), pscs());
     let problem = Problem::new(spec, data.samples(), data.tasks(TargetKind::Labels)).unwrap();
     let stop = Stop::never();
     let mut seen: Vec<Pass> = Vec::new();
@@ -862,7 +813,7 @@ fn a_stop_from_the_observer_ends_the_run_after_that_pass() {
     assert_eq!(model.outcome().status, Status::Stopped);
     assert_eq!(model.outcome().trace, seen);
     assert_eq!(seen.len(), 2);
-    assert_honest(&model, optimum(&data, &MachineSpec::svc(5.0), &PSCS));
+    assert_honest(&model, optimum(&data, &MachineSpec::svc(5.0), &pscs()));
 }
 
 #[test]
@@ -870,8 +821,8 @@ fn a_value_that_is_not_finite_is_an_error_that_names_its_task() {
     // y is finite, y'(λI + K)⁻¹y is not.
     let points = vec![0.0, 1.0, 2.0, 3.0];
     let values = vec![1e160, -1e160, 2e160, 5e159];
-    let machine = MachineSpec::Krr { lambda: 1.0 };
-    let spec = ProblemSpec::new(kernels(&["rbf:gamma=1"]), machine, LASSO);
+    let machine = MachineSpec::krr(1.0);
+    let spec = ProblemSpec::new(kernels(&["rbf:gamma=1"]), machine, lasso());
     let samples = Samples::new(points, 4, 1).unwrap();
     let task = Task::new("only", Targets::Values(values));
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();

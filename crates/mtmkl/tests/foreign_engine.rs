@@ -20,8 +20,8 @@ fn problem(machine: MachineSpec, sharing: SharingSpec, solver: SolverSpec) -> Pr
     let mut random = Random::new(9);
     let points = generate::points(&mut random, N, 3);
     let labels = generate::labels(&mut random, &points, N, 3);
-    let targets = |labels: Vec<f64>| match machine {
-        MachineSpec::Krr { .. } => Targets::Values(labels),
+    let targets = |labels: Vec<f64>| match machine.name() {
+        "krr" => Targets::Values(labels),
         _ => Targets::Labels(labels),
     };
     let half: Vec<bool> = (0..N).map(|i| i % 2 == 0).collect();
@@ -92,12 +92,8 @@ fn driven(problem: &Problem, start: Option<Model>) -> (Model, usize) {
 
 #[test]
 fn a_fit_through_a_channel_is_a_fit() {
-    let pscs = SharingSpec::Pscs {
-        p: 1.5,
-        q: 1.0,
-        radius: 1.0,
-    };
-    let machines = [MachineSpec::svc(3.0), MachineSpec::Krr { lambda: 0.2 }];
+    let pscs = SharingSpec::pscs(1.5, 1.0, 1.0);
+    let machines = [MachineSpec::svc(3.0), MachineSpec::krr(0.2)];
     for machine in machines {
         for solver in [SolverSpec::Newton, SolverSpec::Epf(Epf::default())] {
             let problem = problem(machine.clone(), pscs.clone(), solver);
@@ -136,7 +132,7 @@ fn a_fit_through_a_channel_is_a_fit() {
 fn whoever_does_not_answer_ends_the_fit_with_an_error() {
     let problem = problem(
         MachineSpec::svc(1.0),
-        SharingSpec::Simplex,
+        SharingSpec::simplex(),
         SolverSpec::Newton,
     );
     let end = |answer: fn(Question) -> Option<Answer>| {
@@ -168,7 +164,7 @@ fn whoever_does_not_answer_ends_the_fit_with_an_error() {
 fn an_engine_of_another_shape_or_without_local_maxima_is_refused() {
     let problem = problem(
         MachineSpec::svc(1.0),
-        SharingSpec::Simplex,
+        SharingSpec::simplex(),
         SolverSpec::Newton,
     );
     let shape = mtmkl::grid::Shape {
@@ -198,7 +194,7 @@ fn local_maxima_are_a_second_trait() {
     };
     let samples = Samples::from_grams(2, vec![gram]).unwrap();
     let kernels = parse_kernels("precomputed:name=k").unwrap();
-    let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
+    let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
     spec.normalize = false;
     let task = Task::new("one", Targets::Labels(vec![1.0, -1.0]));
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();

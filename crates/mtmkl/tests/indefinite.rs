@@ -37,10 +37,7 @@ fn fit(solver: SolverSpec, definiteness: Definiteness, seed: u64) -> Result<Mode
     let mut spec = ProblemSpec::new(
         kernels,
         MachineSpec::svc(2.0),
-        SharingSpec::Independent {
-            p: 2.0,
-            radius: 1.0,
-        },
+        SharingSpec::independent(2.0, 1.0),
     );
     spec.solver = solver;
     spec.normalize = false;
@@ -128,7 +125,7 @@ fn an_allowed_kernel_that_turns_out_definite_keeps_its_certificate() {
     };
     let samples = Samples::from_grams(N, vec![gram]).unwrap();
     let kernels = parse_kernels("precomputed:name=k").unwrap();
-    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
     let problem = Problem::new(
         spec,
         vec![samples],
@@ -203,7 +200,7 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
     let (samples, labels) = samples(1);
     let fit = |kernel: Mine, definiteness, precision| {
         let kernels = vec![KernelView::new("mine", kernel)];
-        let sharing = SharingSpec::Uniform;
+        let sharing = SharingSpec::uniform();
         let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(2.0), sharing);
         spec.normalize = false;
         let task = Task::new("a", Targets::Labels(labels.clone()));
@@ -239,7 +236,7 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
 
 #[test]
 fn registered_kernels_vouch_for_themselves() {
-    for info in mtmkl::kernel::registered_kernels() {
+    for info in mtmkl::Registry::default().kernels() {
         let view = &parse_kernels(info.example).unwrap()[0];
         let checked = matches!(info.name, "sigmoid" | "precomputed");
         let is_definite = view.kernel.is_positive_definite();

@@ -5,7 +5,7 @@
 mod common;
 
 use mtmkl::kernel::parse_kernel;
-use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::solver::{Newton, Solution, Solver};
 use mtmkl::{Fitting, Model, Precision, Preparation, Problem, ProblemSpec, Run, Samples};
 use mtmkl_testkit::generate::{Random, points};
@@ -62,7 +62,7 @@ fn from_the_middle(problem: &Problem, tolerance: f64) -> Solution {
 
 #[test]
 fn a_start_from_fewer_samples_leads_to_the_same_optimum() {
-    for machine in registered_machines() {
+    for machine in mtmkl::Registry::default().machines() {
         for spec in (machine.examples)() {
             for views in [false, true] {
                 let problem = problem(&spec, machine.targets, 640, views);
@@ -89,7 +89,7 @@ fn a_start_from_fewer_samples_leads_to_the_same_optimum() {
 
 #[test]
 fn single_precision_changes_the_answer_by_no_more_than_rounding() {
-    for machine in registered_machines() {
+    for machine in mtmkl::Registry::default().machines() {
         let spec = (machine.examples)().remove(0);
         let fit = |precision| {
             let problem = problem(&spec, machine.targets, 300, false);

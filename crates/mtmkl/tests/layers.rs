@@ -8,6 +8,7 @@ use std::path::Path;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
     ("error", &["run"]),
+    ("entry", &[]),
     ("pool", &[]),
     ("run", &["pool"]),
     ("ledger", &[]),
@@ -18,9 +19,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("linalg", &[]),
     ("kernel", &["data", "linalg"]),
     ("gram", &["kernel", "data", "linalg", "grid"]),
-    ("machine", &["data"]),
+    ("machine", &["data", "entry"]),
     ("inner", &["machine", "gram", "linalg", "grid", "run"]),
-    ("sharing", &["grid"]),
+    ("sharing", &["grid", "entry"]),
+    ("registry", &["entry", "kernel", "machine", "sharing"]),
     (
         "engine",
         &["inner", "machine", "gram", "linalg", "grid", "pool", "run"],
@@ -39,8 +41,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "model",
         &[
-            "data", "engine", "gram", "grid", "kernel", "linalg", "machine", "problem", "run",
-            "sharing", "solver",
+            "data", "engine", "gram", "grid", "kernel", "linalg", "machine", "problem", "registry",
+            "run", "sharing", "solver",
         ],
     ),
     (

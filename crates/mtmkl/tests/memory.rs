@@ -8,7 +8,7 @@ use std::sync::{Mutex, RwLock};
 
 use mtmkl::kernel::parse_kernels;
 use mtmkl::ledger::LARGE;
-use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
     Error, Fitting, Ledger, Pool, Precision, Preparation, Problem, ProblemSpec, Samples, Storage,
@@ -136,14 +136,10 @@ fn problem(machine: &MachineSpec, targets: TargetKind, tasks: usize) -> Problem 
     for other in ["poly", "linear", "laplacian"] {
         kernels.extend(parse_kernels(other).unwrap());
     }
-    let sharing = if matches!(machine, MachineSpec::Svdd { .. }) {
-        SharingSpec::Simplex
+    let sharing = if machine.name() == "svdd" {
+        SharingSpec::simplex()
     } else {
-        SharingSpec::Pscs {
-            p: 1.5,
-            q: 1.0,
-            radius: 1.0,
-        }
+        SharingSpec::pscs(1.5, 1.0, 1.0)
     };
     let spec = ProblemSpec::new(kernels, machine.clone(), sharing);
     Problem::new(spec, vec![Samples::new(points, N, 4).unwrap()], tasks).unwrap()
@@ -155,8 +151,9 @@ fn every_large_buffer_is_taken_from_the_ledger() {
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let pool = Pool::new(1).unwrap();
-    let mut machines: Vec<(MachineSpec, TargetKind)> = registered_machines()
-        .into_iter()
+    let mut machines: Vec<(MachineSpec, TargetKind)> = mtmkl::Registry::default()
+        .machines()
+        .iter()
         .map(|info| ((info.examples)().remove(0), info.targets))
         .collect();
     // Interior points.
@@ -196,7 +193,7 @@ fn the_limit_holds_from_the_least_to_the_most_and_changes_no_answer() {
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let pool = Pool::new(2).unwrap();
-    for info in registered_machines() {
+    for info in mtmkl::Registry::default().machines() {
         let machine = (info.examples)().remove(0);
         let problem = problem(&machine, info.targets, 3);
         let fit = |limit: u64| -> Result<(f64, Storage, u64), Error> {

@@ -6,7 +6,7 @@ mod common;
 use mtmkl::engine::{Engine, Request};
 use mtmkl::grid::Grid;
 use mtmkl::kernel::parse_kernels;
-use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
     Error, Fitting, GivenGram, Ledger, Pool, Precision, Preparation, Prepared, Problem,
@@ -109,7 +109,7 @@ fn look(problem: &Problem, storage: Storage, precision: Precision, threads: usiz
 
 #[test]
 fn values_and_derivatives_are_those_of_kept_matrices() {
-    for machine in registered_machines() {
+    for machine in mtmkl::Registry::default().machines() {
         let spec = (machine.examples)().remove(0);
         for views in [false, true] {
             for precision in [Precision::Double, Precision::Single] {
@@ -133,7 +133,7 @@ fn values_and_derivatives_are_those_of_kept_matrices() {
 
 #[test]
 fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
-    for machine in registered_machines() {
+    for machine in mtmkl::Registry::default().machines() {
         for (number, spec) in (machine.examples)().iter().enumerate() {
             for (n, views) in [(60, false), (60, true), (480, false)] {
                 if number > 0 && n > 60 {
@@ -253,10 +253,7 @@ fn many_kernels_take_little_memory() {
             parse_kernels(&format!("rbf:gamma={gamma}@f{}", 1 + i / 10_000)).unwrap()
         })
         .collect();
-    let sharing = SharingSpec::Lp {
-        p: 1.33,
-        radius: 1.0,
-    };
+    let sharing = SharingSpec::lp(1.33, 1.0);
     let spec = ProblemSpec::new(kernels, MachineSpec::svc(100.0), sharing);
     let samples = Samples::new(x.clone(), n, 2).unwrap();
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();

@@ -6,7 +6,7 @@ mod common;
 
 use common::conic_terms;
 use mtmkl::grid::{Grid, Shape};
-use mtmkl::sharing::{Parts, SetSpec, Sharing, SharingSpec, TermSpec, registered_sharings};
+use mtmkl::sharing::{Parts, SetSpec, Sharing, SharingSpec, TermSpec};
 use mtmkl_testkit::conic;
 use mtmkl_testkit::generate::Random;
 
@@ -22,16 +22,17 @@ fn shapes() -> Vec<Shape> {
 
 /// All registered examples, and the four families of the paper over all p and q.
 fn sharings(shape: Shape) -> Vec<SharingSpec> {
-    let mut specs: Vec<SharingSpec> = registered_sharings()
+    let mut specs: Vec<SharingSpec> = mtmkl::Registry::default()
+        .sharings()
         .iter()
         .flat_map(|info| (info.examples)(shape))
         .collect();
     for p in EXPONENTS {
-        specs.push(SharingSpec::Common { p, radius: 1.3 });
-        specs.push(SharingSpec::Independent { p, radius: 0.8 });
+        specs.push(SharingSpec::common(p, 1.3));
+        specs.push(SharingSpec::independent(p, 0.8));
         for q in EXPONENTS {
-            specs.push(SharingSpec::Group { p, q, radius: 2.5 });
-            specs.push(SharingSpec::Pscs { p, q, radius: 0.6 });
+            specs.push(SharingSpec::group(p, q, 2.5));
+            specs.push(SharingSpec::pscs(p, q, 0.6));
         }
     }
     specs
@@ -189,7 +190,7 @@ fn no_random_feasible_point_beats_an_oracle() {
 #[test]
 fn every_oracle_matches_the_conic_maximum() {
     for_all_sharings(|spec, sharing, random| {
-        let terms = conic_terms(spec, sharing.shape());
+        let terms = conic_terms(spec, sharing.shape()).unwrap();
         let mut faults = Vec::new();
         for (name, s) in costs(random, sharing.shape()) {
             let (_, support) = sharing.maximise(&s);
@@ -311,7 +312,7 @@ fn every_point_of_the_sum_for_tang_fulfils_tangs_constraints() {
         kernels: 4,
     };
     for beta in [0.0, 0.3, 1.2, 2.9, 3.0, 7.0] {
-        let sharing = SharingSpec::Tang { beta }.build(shape).unwrap();
+        let sharing = SharingSpec::tang(beta).build(shape).unwrap();
         let zeros = || Grid::zeros(shape.tasks, shape.kernels);
         for _ in 0..50 {
             let parts = feasible_point(&sharing, &mut random);
@@ -339,7 +340,7 @@ fn every_point_that_fulfils_tangs_constraints_is_in_the_sum_for_tang() {
         kernels: 4,
     };
     for beta in [0.0, 0.3, 1.2, 2.9, 3.0, 7.0] {
-        let sharing = SharingSpec::Tang { beta }.build(shape).unwrap();
+        let sharing = SharingSpec::tang(beta).build(shape).unwrap();
         for _ in 0..50 {
             // Σ_m θ_mᵗ = 1 for every t gives all tasks the same own mass, at most β/T of it.
             let own = random.uniform() * (beta / 3.0).min(1.0);
@@ -380,14 +381,8 @@ fn a_group_of_one_exponent_only_is_one_ball_over_all_entries() {
         kernels: 12,
     };
     for p in EXPONENTS {
-        let mixed = SharingSpec::Group {
-            p,
-            q: p,
-            radius: 1.7,
-        }
-        .build(group)
-        .unwrap();
-        let plain = SharingSpec::Lp { p, radius: 1.7 }.build(ball).unwrap();
+        let mixed = SharingSpec::group(p, p, 1.7).build(group).unwrap();
+        let plain = SharingSpec::lp(p, 1.7).build(ball).unwrap();
         for _ in 0..20 {
             let costs: Vec<f64> = (0..12).map(|_| random.normal()).collect();
             let (parts, support) = mixed.maximise(&Grid::new(3, 4, costs.clone()).unwrap());
@@ -403,12 +398,10 @@ fn a_group_of_one_exponent_only_is_one_ball_over_all_entries() {
 #[test]
 fn the_weights_of_a_prior_ball_stay_in_it_when_a_loss_dwarfs_the_others() {
     // θ = (0, ½): the first weight is at its bound already, the second may fall by the radius.
-    let spec = SharingSpec::Sum {
-        terms: vec![TermSpec::Common(SetSpec::PriorBall {
-            prior: vec![0.0, 1.0],
-            radius: 0.5,
-        })],
-    };
+    let spec = SharingSpec::sum(vec![TermSpec::Common(SetSpec::PriorBall {
+        prior: vec![0.0, 1.0],
+        radius: 0.5,
+    })]);
     let sharing = spec
         .build(Shape {
             tasks: 1,

@@ -104,7 +104,7 @@ impl SmoothConjugate for Entropy {
 
 /// The Gram matrices of each task, computed by other code.
 fn grams(data: &common::Data) -> Vec<Vec<Vec<f64>>> {
-    let tasks = data.conic(&MachineSpec::svc(1.0));
+    let tasks = data.conic(&MachineSpec::svc(1.0)).unwrap();
     tasks.into_iter().map(|task| task.grams).collect()
 }
 
@@ -236,34 +236,17 @@ fn sum_over_tasks(s: &[Vec<f64>]) -> Vec<f64> {
 
 fn sharings() -> Vec<(SharingSpec, Support)> {
     vec![
-        (
-            SharingSpec::Independent {
-                p: 2.0,
-                radius: 1.0,
-            },
-            |s| s.iter().map(|row| norm(row)).sum(),
-        ),
-        (
-            SharingSpec::Common {
-                p: 2.0,
-                radius: 1.0,
-            },
-            |s| norm(&sum_over_tasks(s)),
-        ),
-        (SharingSpec::Simplex, |s| {
+        (SharingSpec::independent(2.0, 1.0), |s| {
+            s.iter().map(|row| norm(row)).sum()
+        }),
+        (SharingSpec::common(2.0, 1.0), |s| norm(&sum_over_tasks(s))),
+        (SharingSpec::simplex(), |s| {
             sum_over_tasks(s).into_iter().fold(0.0, f64::max)
         }),
-        (
-            SharingSpec::Pscs {
-                p: 2.0,
-                q: 1.5,
-                radius: 1.0,
-            },
-            |s| {
-                let cubes: f64 = s.iter().map(|row| norm(row).powi(3)).sum();
-                norm(&sum_over_tasks(s)) + cubes.cbrt()
-            },
-        ),
+        (SharingSpec::pscs(2.0, 1.5, 1.0), |s| {
+            let cubes: f64 = s.iter().map(|row| norm(row).powi(3)).sum();
+            norm(&sum_over_tasks(s)) + cubes.cbrt()
+        }),
     ]
 }
 
@@ -358,7 +341,7 @@ fn the_optimum_is_certified_from_the_primal_side() {
 fn at_fixed_weights_it_is_plain_logistic_regression() {
     let data = common::Data::new(2, 9);
     let grams = grams(&data);
-    let problem = problem(&data, SharingSpec::Uniform, SolverSpec::Newton);
+    let problem = problem(&data, SharingSpec::uniform(), SolverSpec::Newton);
     let model = fit(&problem, 1e-9);
     let mut wanted = 0.0;
     for task in 0..2 {
@@ -381,7 +364,7 @@ fn at_fixed_weights_it_is_plain_logistic_regression() {
 #[test]
 fn curvature_is_the_second_derivative() {
     let data = common::Data::new(2, 11);
-    let problem = problem(&data, SharingSpec::Uniform, SolverSpec::Newton);
+    let problem = problem(&data, SharingSpec::uniform(), SolverSpec::Newton);
     let prepared = problem.prepare(&Preparation::default()).unwrap();
     let request = Request {
         accuracy: 1e-13,
@@ -428,10 +411,7 @@ fn more_samples_start_from_fewer() {
         let spec = ProblemSpec::new(
             common::kernels(),
             MachineSpec::own(Logistic { c: 1.0 }),
-            SharingSpec::Lp {
-                p: 2.0,
-                radius: 1.0,
-            },
+            SharingSpec::lp(2.0, 1.0),
         );
         let tasks = vec![Task::new("one", Targets::Labels(labels.clone()))];
         let problem = Problem::new(spec, vec![samples.clone()], tasks).unwrap();
@@ -456,7 +436,7 @@ fn more_samples_start_from_fewer() {
 fn it_has_no_name_in_files() {
     let data = common::Data::new(1, 9);
     let model = fit(
-        &problem(&data, SharingSpec::Simplex, SolverSpec::Newton),
+        &problem(&data, SharingSpec::simplex(), SolverSpec::Newton),
         1e-3,
     );
     let error = model.to_bytes().unwrap_err();
@@ -547,7 +527,7 @@ fn mistaken_duals_are_refused() {
     let data = common::Data::new(1, 9);
     let with = |dual: fn(usize) -> Dual| {
         let machine = MachineSpec::own(Mistaken(dual));
-        let spec = ProblemSpec::new(common::kernels(), machine, SharingSpec::Simplex);
+        let spec = ProblemSpec::new(common::kernels(), machine, SharingSpec::simplex());
         let tasks = data.tasks(mtmkl::machine::TargetKind::Labels);
         Problem::new(spec, data.samples(), tasks)
     };

@@ -122,8 +122,8 @@ fn tree(p: f64, q: f64) -> Vec<(Arc<dyn Term>, conic::Term)> {
 
 fn problem(machine: &MachineSpec, sharing: SharingSpec, solver: SolverSpec) -> Problem {
     let data = Data::new(TASKS, 7);
-    let targets = match machine {
-        MachineSpec::Krr { .. } => TargetKind::Values,
+    let targets = match machine.name() {
+        "krr" => TargetKind::Values,
         _ => TargetKind::Labels,
     };
     let mut spec = ProblemSpec::new(kernels(), machine.clone(), sharing);
@@ -141,11 +141,11 @@ fn fit(machine: &MachineSpec, sharing: SharingSpec, solver: SolverSpec, toleranc
 }
 
 fn machines() -> [MachineSpec; 2] {
-    [MachineSpec::svc(2.0), MachineSpec::Krr { lambda: 0.5 }]
+    [MachineSpec::svc(2.0), MachineSpec::krr(0.5)]
 }
 
 fn optimum(machine: &MachineSpec, terms: &[conic::Term]) -> f64 {
-    let optimum = conic::optimum(&Data::new(TASKS, 7).conic(machine), terms);
+    let optimum = conic::optimum(&Data::new(TASKS, 7).conic(machine).unwrap(), terms);
     assert!(optimum.solved);
     optimum.value
 }
@@ -237,15 +237,12 @@ fn a_level_of_one_group_is_common_and_one_of_single_tasks_is_group() {
         for (p, q) in [(1.0, 1.0), (2.0, 1.0), (1.5, 3.0)] {
             let pscs = [level(all, p, q, 1.0).0, level(each, p, q, 1.0).0];
             let pairs = [
-                (
-                    vec![level(all, p, q, 1.5).0],
-                    SharingSpec::Common { p, radius: 1.5 },
-                ),
+                (vec![level(all, p, q, 1.5).0], SharingSpec::common(p, 1.5)),
                 (
                     vec![level(each, p, q, 1.5).0],
-                    SharingSpec::Group { p, q, radius: 1.5 },
+                    SharingSpec::group(p, q, 1.5),
                 ),
-                (pscs.to_vec(), SharingSpec::Pscs { p, q, radius: 1.0 }),
+                (pscs.to_vec(), SharingSpec::pscs(p, q, 1.0)),
             ];
             for (own, known) in pairs {
                 let name = format!("{known:?}");
@@ -265,16 +262,14 @@ fn a_level_of_one_group_is_common_and_one_of_single_tasks_is_group() {
 
 #[test]
 fn one_s_own_terms_stand_beside_registered_ones_and_the_model_knows_them_all() {
-    let sharing = SharingSpec::Sum {
-        terms: vec![
-            TermSpec::Own(OwnTerm(clinics(true))),
-            TermSpec::Group {
-                p: 2.0,
-                q: 1.0,
-                radius: 0.5,
-            },
-        ],
-    };
+    let sharing = SharingSpec::sum(vec![
+        TermSpec::Own(OwnTerm(clinics(true))),
+        TermSpec::Group {
+            p: 2.0,
+            q: 1.0,
+            radius: 0.5,
+        },
+    ]);
     let machine = MachineSpec::svc(2.0);
     let model = fit(&machine, sharing.clone(), SolverSpec::Newton, 1e-6);
     let [clinics, specific] = model.parts() else {

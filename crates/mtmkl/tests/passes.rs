@@ -41,12 +41,8 @@ fn problem(samples: usize, kernels: usize, tasks: usize, sharing: SharingSpec) -
 #[test]
 fn tasks_without_weight_do_not_delay() {
     for (samples, kernels, tasks) in [(200, 20, 10), (100, 10, 40)] {
-        let group = [(1.0, 1.0), (2.0, 1.0)].map(|(p, q)| SharingSpec::Group { p, q, radius: 2.0 });
-        let pscs = SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.0,
-            radius: 1.0,
-        };
+        let group = [(1.0, 1.0), (2.0, 1.0)].map(|(p, q)| SharingSpec::group(p, q, 2.0));
+        let pscs = SharingSpec::pscs(2.0, 1.0, 1.0);
         for sharing in group.into_iter().chain([pscs]) {
             let problem = problem(samples, kernels, tasks, sharing.clone());
             let mut run = Fitting {
@@ -71,10 +67,7 @@ fn tasks_without_weight_do_not_delay() {
 #[test]
 fn tasks_that_share_nothing_are_solved_alone() {
     let (samples, kernels, tasks) = (120, 20, 30);
-    let sharing = SharingSpec::Independent {
-        p: 1.0,
-        radius: 0.7,
-    };
+    let sharing = SharingSpec::independent(1.0, 0.7);
     let fit = |problem: &Problem, threads: usize| {
         let preparation = Preparation {
             pool: Some(Pool::new(threads).unwrap()),

@@ -6,7 +6,7 @@ mod common;
 
 use common::DIMENSION;
 use mtmkl::kernel::{KernelView, parse_kernels};
-use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
     CrossGram, Fitting, GivenGram, Input, Model, Pool, Preparation, Problem, ProblemSpec, Rows,
@@ -46,10 +46,10 @@ const KERNELS: [&str; 4] = [
 fn machines() -> impl Strategy<Value = MachineSpec> {
     prop_oneof![
         (0.1..20.0).prop_map(MachineSpec::svc),
-        (0.1..10.0, 0.0..0.3).prop_map(|(c, epsilon)| MachineSpec::Svr { c, epsilon }),
-        (0.05..5.0).prop_map(|lambda| MachineSpec::Krr { lambda }),
-        (0.35..1.0).prop_map(|c| MachineSpec::Svdd { c }),
-        (0.1..1.0).prop_map(|nu| MachineSpec::OneClass { nu }),
+        (0.1..10.0, 0.0..0.3).prop_map(|(c, epsilon)| MachineSpec::svr(c, epsilon)),
+        (0.05..5.0).prop_map(MachineSpec::krr),
+        (0.35..1.0).prop_map(MachineSpec::svdd),
+        (0.1..1.0).prop_map(MachineSpec::one_class),
     ]
 }
 
@@ -60,11 +60,11 @@ fn exponent() -> impl Strategy<Value = f64> {
 /// Sets of fixed mass, for every machine, and balls, for all but SVDD.
 fn sharings(machine: &MachineSpec) -> BoxedStrategy<SharingSpec> {
     let fixed_mass = prop_oneof![
-        Just(SharingSpec::Simplex),
-        (0.3..1.0).prop_map(|upper| SharingSpec::BoxSimplex { upper }),
-        (0.0..4.0).prop_map(|beta| SharingSpec::Tang { beta }),
+        Just(SharingSpec::simplex()),
+        (0.3..1.0).prop_map(SharingSpec::box_simplex),
+        (0.0..4.0).prop_map(SharingSpec::tang),
     ];
-    if matches!(machine, MachineSpec::Svdd { .. }) {
+    if machine.name() == "svdd" {
         return fixed_mass.boxed();
     }
     prop_oneof![fixed_mass, balls()].boxed()
@@ -72,10 +72,10 @@ fn sharings(machine: &MachineSpec) -> BoxedStrategy<SharingSpec> {
 
 fn balls() -> impl Strategy<Value = SharingSpec> {
     (exponent(), exponent(), 0.3..3.0, 0..4).prop_map(|(p, q, radius, kind)| match kind {
-        0 => SharingSpec::Common { p, radius },
-        1 => SharingSpec::Independent { p, radius },
-        2 => SharingSpec::Group { p, q, radius },
-        _ => SharingSpec::Pscs { p, q, radius },
+        0 => SharingSpec::common(p, radius),
+        1 => SharingSpec::independent(p, radius),
+        2 => SharingSpec::group(p, q, radius),
+        _ => SharingSpec::pscs(p, q, radius),
     })
 }
 
@@ -122,9 +122,10 @@ fn run(tolerance: f64) -> Fitting<'static> {
 impl Case {
     fn kind(&self) -> TargetKind {
         let name = self.machine.build().name();
-        registered_machines()
-            .into_iter()
-            .find(|info| info.name == name)
+        mtmkl::Registry::default()
+            .machines()
+            .iter()
+            .find(|info| info.part.name == name)
             .unwrap()
             .targets
     }
@@ -250,8 +251,8 @@ fn with_scaled_gram(case: &Case, factor: f64) -> Model {
         .collect();
     let mut spec = case.spec();
     spec.kernels = kernels(&["precomputed:name=plain", "precomputed:name=scaled"]);
-    if let SharingSpec::BoxSimplex { upper } = &mut spec.sharing {
-        *upper = upper.max(0.6);
+    if let Some(upper) = spec.sharing.get("upper") {
+        spec.sharing.set("upper", upper.max(0.6));
     }
     let problem = Problem::new(spec, samples, case.tasks(&data)).unwrap();
     problem.fit(&mut run(1e-8)).unwrap()
@@ -259,8 +260,8 @@ fn with_scaled_gram(case: &Case, factor: f64) -> Model {
 
 /// Random problems on which a solver once ended far from the optimum; the smallest of their kind.
 fn problems_that_once_stalled() -> Vec<Case> {
-    let group = |p, q, radius| SharingSpec::Group { p, q, radius };
-    let pscs = |p, q, radius| SharingSpec::Pscs { p, q, radius };
+    let group = SharingSpec::group;
+    let pscs = SharingSpec::pscs;
     [
         (
             2_438_714_276_983_929_237,
@@ -283,70 +284,61 @@ fn problems_that_once_stalled() -> Vec<Case> {
         (
             8_750_185_113_848_576_467,
             vec![3, 3, 5],
-            MachineSpec::Svr {
-                c: 1.95,
-                epsilon: 0.02,
-            },
+            MachineSpec::svr(1.95, 0.02),
             group(3.42, 1.0, 0.5),
         ),
         (
             2_804_623_693_053_198_767,
             vec![4, 4, 3],
-            MachineSpec::Svr {
-                c: 5.92,
-                epsilon: 0.26,
-            },
+            MachineSpec::svr(5.92, 0.26),
             group(3.5, 1.48, 2.46),
         ),
         (
             15_636_825_129_465_054_300,
             vec![4, 3],
-            MachineSpec::Svr {
-                c: 9.84,
-                epsilon: 0.26,
-            },
+            MachineSpec::svr(9.84, 0.26),
             pscs(2.71, 1.0, 1.84),
         ),
         (
             3_967_447_265_352_168_558,
             vec![3, 3],
-            MachineSpec::Krr { lambda: 4.19 },
+            MachineSpec::krr(4.19),
             group(3.42, 1.0, 1.9),
         ),
         (
             9_560_187_023_833_069_143,
             vec![4, 3],
-            MachineSpec::Krr { lambda: 4.64 },
+            MachineSpec::krr(4.64),
             pscs(3.99, 1.0, 1.52),
         ),
         (
             2_382_802_462_443_739_957,
             vec![3, 3],
-            MachineSpec::OneClass { nu: 0.99 },
+            MachineSpec::one_class(0.99),
             group(3.38, 1.0, 0.77),
         ),
         (
             11_415_146_242_811_064_520,
             vec![3, 3],
-            MachineSpec::OneClass { nu: 0.89 },
+            MachineSpec::one_class(0.89),
             group(1.0, 1.0, 1.03),
         ),
         (
             16_224_905_885_427_377_217,
             vec![3, 4, 3],
-            MachineSpec::OneClass { nu: 0.54 },
+            MachineSpec::one_class(0.54),
             group(3.45, 2.0, 2.34),
         ),
         (
             3_510_691_092_540_739_131,
             vec![4, 3],
-            MachineSpec::OneClass { nu: 0.72 },
+            MachineSpec::one_class(0.72),
             pscs(3.93, 1.0, 2.78),
         ),
         (
             15_729_597_443_256_701_924,
             vec![3, 4],
-            MachineSpec::OneClass { nu: 0.98 },
+            MachineSpec::one_class(0.98),
             group(2.32, 1.0, 0.8),
         ),
     ]
@@ -439,10 +431,10 @@ proptest! {
         // Balls that are strictly convex: θ is unique. (With fixed mass it need not be.)
         let radius = 1.0;
         let case = case.with_sharing(match kind {
-            _ if matches!(case.machine, MachineSpec::Svdd { .. }) => SharingSpec::Uniform,
-            0 => SharingSpec::Common { p, radius },
-            1 => SharingSpec::Independent { p, radius },
-            _ => SharingSpec::Group { p, q: p, radius },
+            _ if case.machine.name() == "svdd" => SharingSpec::uniform(),
+            0 => SharingSpec::common(p, radius),
+            1 => SharingSpec::independent(p, radius),
+            _ => SharingSpec::group(p, p, radius),
         });
         let data = case.data();
         let mut random = Random::new(shuffle);
@@ -542,13 +534,8 @@ proptest! {
     ) {
         let case = Case { seed, sizes, machine: MachineSpec::svc(c), sharing };
         let mut wider = case.clone();
-        match &mut wider.sharing {
-            SharingSpec::Common { radius, .. }
-            | SharingSpec::Independent { radius, .. }
-            | SharingSpec::Group { radius, .. }
-            | SharingSpec::Pscs { radius, .. } => *radius *= growth,
-            other => panic!("{other:?} is not a ball"),
-        }
+        let radius = growth * wider.sharing.number("radius");
+        prop_assert!(wider.sharing.set("radius", radius), "{:?} is not a ball", wider.sharing);
         let (tight, wide) = (case.fit(1e-8), wider.fit(1e-8));
         prop_assert!(no_worse(&wide, &tight, 1e-7), "{:?} {:?}", wide.outcome(), tight.outcome());
     }
@@ -559,8 +546,8 @@ proptest! {
         radius in 0.3..3.0,
         count in 1_usize..4,
     ) {
-        prop_assume!(!matches!(case.machine, MachineSpec::Svdd { .. }));
-        let case = case.with_sharing(SharingSpec::Common { p: 1.0, radius });
+        prop_assume!(case.machine.name() != "svdd");
+        let case = case.with_sharing(SharingSpec::common(1.0, radius));
         let data = case.data();
         let model = |count: usize| {
             let mut spec = case.spec();

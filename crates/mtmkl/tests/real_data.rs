@@ -50,7 +50,7 @@ fn objectives_equal_libsvm() {
         let spec = ProblemSpec::new(
             kernels(&[text("kernel")]),
             MachineSpec::svc(c),
-            SharingSpec::Uniform,
+            SharingSpec::uniform(),
         );
         let samples = Samples::new(rows, chosen.len(), d).unwrap();
         let problem = Problem::new(
@@ -113,11 +113,7 @@ fn digits() -> Option<(Samples, Vec<Task>)> {
 fn fit_digits(p: f64, q: f64, c: f64, threads: usize) -> Option<Model> {
     let (samples, tasks) = digits()?;
     let kernels = kernels(&["linear", "poly:degree=2", "rbf:sigma=1|2|4|8|16|32|64|128"]);
-    let spec = ProblemSpec::new(
-        kernels,
-        MachineSpec::svc(c),
-        SharingSpec::Pscs { p, q, radius: 1.0 },
-    );
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(c), SharingSpec::pscs(p, q, 1.0));
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
     let preparation = Preparation {
         pool: Some(Pool::new(threads).unwrap()),
@@ -216,11 +212,7 @@ fn the_iris_case_of_the_paper() {
     let spec = ProblemSpec::new(
         kernels,
         MachineSpec::svc(6.0),
-        SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.0,
-            radius: 1.0,
-        },
+        SharingSpec::pscs(2.0, 1.0, 1.0),
     );
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
     let model = problem

@@ -32,7 +32,7 @@ const WHOLE: [&str; 3] = ["linear", "rbf:gamma=1|2", "rbf:gamma=1@f1,f2"];
 
 fn problem(samples: &Samples, labels: &[f64], kernels: Vec<KernelView>) -> Problem {
     let task = Task::new("one", Targets::Labels(labels.to_vec()));
-    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
     Problem::new(spec, vec![samples.clone()], vec![task]).unwrap()
 }
 
@@ -210,16 +210,10 @@ fn machines() -> [(MachineSpec, Kind); 5] {
     let none: Kind = |_| Targets::Unlabelled;
     [
         (MachineSpec::svc(1.0), labels),
-        (
-            MachineSpec::Svr {
-                c: 1.0,
-                epsilon: 0.1,
-            },
-            values,
-        ),
-        (MachineSpec::Krr { lambda: 0.5 }, values),
-        (MachineSpec::Svdd { c: 0.2 }, none),
-        (MachineSpec::OneClass { nu: 0.3 }, none),
+        (MachineSpec::svr(1.0, 0.1), values),
+        (MachineSpec::krr(0.5), values),
+        (MachineSpec::svdd(0.2), none),
+        (MachineSpec::one_class(0.3), none),
     ]
 }
 
@@ -227,7 +221,7 @@ fn of_machine(machine: &MachineSpec, targets: Targets, samples: &Samples) -> Pro
     let spec = ProblemSpec::new(
         kernels(&["linear", "rbf:gamma=1"]),
         machine.clone(),
-        SharingSpec::Simplex,
+        SharingSpec::simplex(),
     );
     let task = Task::new("one", targets);
     Problem::new(spec, vec![samples.clone()], vec![task]).unwrap()
@@ -248,7 +242,7 @@ fn a_model_of_another_machine_is_no_start() {
     for (machine, problem) in &problems {
         let prepared = problem.prepare(&Preparation::default()).unwrap();
         for last in &models {
-            let sharing = SharingSpec::Simplex;
+            let sharing = SharingSpec::simplex();
             let mut fitting = Fitting {
                 start: Some(last),
                 ..Fitting::default()
@@ -283,13 +277,10 @@ fn other_parameters_targets_and_rows_are_a_start() {
     let (samples, labels) = samples();
     let others = [
         MachineSpec::svc(30.0),
-        MachineSpec::Svr {
-            c: 0.1,
-            epsilon: 0.0,
-        },
-        MachineSpec::Krr { lambda: 5.0 },
-        MachineSpec::Svdd { c: 1.0 },
-        MachineSpec::OneClass { nu: 0.9 },
+        MachineSpec::svr(0.1, 0.0),
+        MachineSpec::krr(5.0),
+        MachineSpec::svdd(1.0),
+        MachineSpec::one_class(0.9),
     ];
     let run = || Fitting {
         tolerance: 1e-7,

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use mtmkl::kernel::parse_kernels;
 use mtmkl::machine::MachineSpec;
 use mtmkl::random::Random;
-use mtmkl::select::{Axis, Fold, Grid, Limits, Metric, Parameter, Search, in_parallel, split};
+use mtmkl::select::{Axis, Fold, Grid, Limits, Metric, Search, in_parallel, split};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Fitting, Pool, Preparation, Problem, ProblemSpec, Rows, Samples, Stop, Targets, Task};
 use proptest::prelude::*;
@@ -179,25 +179,18 @@ fn splits_that_cannot_be() {
 #[test]
 fn a_grid_has_each_cell_once_and_chains_change_one_parameter() {
     let sharings = [
-        SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.0,
-            radius: 1.0,
-        },
-        SharingSpec::Common {
-            p: 2.0,
-            radius: 1.0,
-        },
-        SharingSpec::Uniform,
+        SharingSpec::pscs(2.0, 1.0, 1.0),
+        SharingSpec::common(2.0, 1.0),
+        SharingSpec::uniform(),
     ];
-    let axis = |parameter, values: &[f64]| Axis {
-        parameter,
+    let axis = |parameter: &str, values: &[f64]| Axis {
+        parameter: parameter.to_string(),
         values: values.to_vec(),
     };
     let axes = [
-        axis(Parameter::C, &[1.0, 3.0, 9.0]),
-        axis(Parameter::Q, &[1.0, 1.5, 2.0]),
-        axis(Parameter::P, &[1.1, 2.0]),
+        axis("C", &[1.0, 3.0, 9.0]),
+        axis("q", &[1.0, 1.5, 2.0]),
+        axis("p", &[1.1, 2.0]),
     ];
     let grid = Grid::new(&MachineSpec::svc(1.0), &sharings, 2, &axes).unwrap();
     assert_eq!(grid.cells().len(), 2 * (3 * 3 * 2 + 3 * 2 + 3));
@@ -207,38 +200,22 @@ fn a_grid_has_each_cell_once_and_chains_change_one_parameter() {
     for chain in &chains {
         for pair in chain.cells.windows(2) {
             let (a, b) = (&grid.cells()[pair[0]], &grid.cells()[pair[1]]);
-            let changed = Parameter::ALL
+            let changed = ["C", "p", "q", "radius"]
                 .into_iter()
-                .filter(|parameter| parameter.of(a) != parameter.of(b))
+                .filter(|name| a.get(name) != b.get(name))
                 .count();
             assert!(a.kernels == b.kernels && a.sharing.name() == b.sharing.name());
             // q restarts where p changes.
             assert!(
-                changed == 1 || (changed == 2 && Parameter::P.of(a) != Parameter::P.of(b)),
+                changed == 1 || (changed == 2 && a.get("p") != b.get("p")),
                 "{a:?} {b:?}"
             );
         }
         chain.cells.iter().for_each(|&cell| seen[cell] += 1);
     }
     assert!(seen.iter().all(|&count| count == 2));
-    assert!(
-        Grid::new(
-            &MachineSpec::svc(1.0),
-            &sharings,
-            1,
-            &[axis(Parameter::C, &[])]
-        )
-        .is_err()
-    );
-    assert!(
-        Grid::new(
-            &MachineSpec::svc(1.0),
-            &sharings,
-            1,
-            &[axis(Parameter::Nu, &[0.5])]
-        )
-        .is_err()
-    );
+    assert!(Grid::new(&MachineSpec::svc(1.0), &sharings, 1, &[axis("C", &[])]).is_err());
+    assert!(Grid::new(&MachineSpec::svc(1.0), &sharings, 1, &[axis("nu", &[0.5])]).is_err());
     assert!(Grid::new(&MachineSpec::svc(1.0), &[], 1, &[]).is_err());
 }
 
@@ -275,7 +252,7 @@ fn problem() -> (Problem, Vec<Vec<f64>>) {
     ];
     let mut kernels = parse_kernels("linear").unwrap();
     kernels.extend(parse_kernels("rbf:sigma=0.3|1|3").unwrap());
-    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
     (
         Problem::new(spec, samples, tasks).unwrap(),
         vec![first, second],
@@ -314,18 +291,11 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
     let (problem, points) = problem();
     let prepared = problem.prepare(&Preparation::default()).unwrap();
     let sharings = [
-        SharingSpec::Pscs {
-            p: 1.5,
-            q: 1.0,
-            radius: 1.0,
-        },
-        SharingSpec::Independent {
-            p: 2.0,
-            radius: 1.0,
-        },
+        SharingSpec::pscs(1.5, 1.0, 1.0),
+        SharingSpec::independent(2.0, 1.0),
     ];
     let axes = [Axis {
-        parameter: Parameter::C,
+        parameter: "C".to_string(),
         values: vec![0.5, 5.0],
     }];
     let grid = Grid::new(&MachineSpec::svc(1.0), &sharings, 2, &axes).unwrap();
@@ -415,7 +385,7 @@ fn decisions_of_every_machine() {
     let numbers: Vec<f64> = (0..30).map(|i| values[2 * i] - values[2 * i + 1]).collect();
     let labels: Vec<f64> = numbers.iter().map(|x| x.signum()).collect();
     let held: Vec<usize> = (0..30).filter(|row| row % 4 == 0).collect();
-    for info in mtmkl::machine::registered_machines() {
+    for info in mtmkl::Registry::default().machines() {
         let targets = match info.targets {
             mtmkl::machine::TargetKind::Labels => Targets::Labels(labels.clone()),
             mtmkl::machine::TargetKind::Values => Targets::Values(numbers.clone()),
@@ -427,7 +397,7 @@ fn decisions_of_every_machine() {
                 ..ProblemSpec::new(
                     parse_kernels("poly:degree=1|2").unwrap(),
                     machine,
-                    SharingSpec::Simplex,
+                    SharingSpec::simplex(),
                 )
             };
             let task = Task::new("t", targets.clone());
@@ -450,7 +420,7 @@ fn decisions_of_every_machine() {
                 assert!(
                     (x - y).abs() < 1e-9 * (1.0 + x.abs()),
                     "{}: {x} {y}",
-                    info.name
+                    info.part.name
                 );
             }
         }
@@ -462,22 +432,15 @@ fn the_number_of_threads_changes_nothing() {
     let (problem, _) = problem();
     let grid = Grid::new(
         &MachineSpec::svc(1.0),
-        &[
-            SharingSpec::Pscs {
-                p: 1.1,
-                q: 1.0,
-                radius: 1.0,
-            },
-            SharingSpec::Uniform,
-        ],
+        &[SharingSpec::pscs(1.1, 1.0, 1.0), SharingSpec::uniform()],
         1,
         &[
             Axis {
-                parameter: Parameter::C,
+                parameter: "C".to_string(),
                 values: vec![0.3, 3.0],
             },
             Axis {
-                parameter: Parameter::Q,
+                parameter: "q".to_string(),
                 values: vec![1.0, 2.0],
             },
         ],
@@ -530,15 +493,11 @@ fn the_number_of_threads_changes_nothing() {
 fn what_cannot_be_fitted_is_refused_before_any_fit() {
     let (problem, _) = problem();
     let sets = vec![vec![0, 1, 2, 3], vec![]];
-    let axis = |parameter, values: &[f64]| Axis {
-        parameter,
+    let axis = |parameter: &str, values: &[f64]| Axis {
+        parameter: parameter.to_string(),
         values: values.to_vec(),
     };
-    let pscs = SharingSpec::Pscs {
-        p: 1.1,
-        q: 1.0,
-        radius: 1.0,
-    };
+    let pscs = SharingSpec::pscs(1.1, 1.0, 1.0);
     let refused = |kernel_sets: usize, axes: &[Axis], folds: &[Fold]| {
         let grid = Grid::new(
             &MachineSpec::svc(1.0),
@@ -553,8 +512,8 @@ fn what_cannot_be_fitted_is_refused_before_any_fit() {
             .to_string()
     };
     assert!(refused(2, &[], &folds()).contains("kernels"));
-    assert!(refused(1, &[axis(Parameter::C, &[1.0, -1.0])], &folds()).contains("`C` is -1"));
-    assert!(refused(1, &[axis(Parameter::Q, &[1.0, 0.5])], &folds()).contains("`q` is 0.5"));
+    assert!(refused(1, &[axis("C", &[1.0, -1.0])], &folds()).contains("`C` is -1"));
+    assert!(refused(1, &[axis("q", &[1.0, 0.5])], &folds()).contains("`q` is 0.5"));
     let mut one_class = folds();
     let Targets::Labels(labels) = &problem.tasks()[0].targets else {
         unreachable!()
@@ -600,26 +559,14 @@ fn a_start_from_another_model_changes_the_way_not_the_answer() {
     let samples = Samples::new(values.clone(), 80, 2).unwrap();
     let numbers: Vec<f64> = (0..80).map(|i| values[2 * i] - values[2 * i + 1]).collect();
     let sharings = [
-        SharingSpec::Simplex,
-        SharingSpec::Pscs {
-            p: 1.5,
-            q: 2.0,
-            radius: 1.0,
-        },
+        SharingSpec::simplex(),
+        SharingSpec::pscs(1.5, 2.0, 1.0),
         // Its set is smaller than that before it.
-        SharingSpec::Pscs {
-            p: 1.2,
-            q: 1.0,
-            radius: 0.5,
-        },
-        SharingSpec::Tang { beta: 0.5 },
-        SharingSpec::Group {
-            p: 2.0,
-            q: 1.0,
-            radius: 1.0,
-        },
+        SharingSpec::pscs(1.2, 1.0, 0.5),
+        SharingSpec::tang(0.5),
+        SharingSpec::group(2.0, 1.0, 1.0),
     ];
-    for info in mtmkl::machine::registered_machines() {
+    for info in mtmkl::Registry::default().machines() {
         let targets = match info.targets {
             mtmkl::machine::TargetKind::Labels => {
                 Targets::Labels(numbers.iter().map(|x| x.signum()).collect())
@@ -636,7 +583,7 @@ fn a_start_from_another_model_changes_the_way_not_the_answer() {
             Task::new("all", targets.clone()),
             Task::new("half", targets).restricted(&half),
         ];
-        let spec = ProblemSpec::new(kernels, machines[0].clone(), SharingSpec::Simplex);
+        let spec = ProblemSpec::new(kernels, machines[0].clone(), SharingSpec::simplex());
         let problem = Problem::new(spec, vec![samples.clone()], tasks).unwrap();
         let prepared = problem.prepare(&Preparation::default()).unwrap();
         let run = || Fitting {

@@ -1,4 +1,5 @@
-//! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask bench`, speed beside the peers.
+//! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask python`, what Python's estimators repeat of the
+//! entries; `cargo xtask bench`, speed beside the peers.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -118,6 +119,20 @@ const PYTHON_ENVIRONMENT: &str = "\
     rm -rf target/python-env && python3 -m venv target/python-env && \
     target/python-env/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt && \
     cp python/requirements-test.txt target/python-env/requirements.txt";
+
+/// Writes what Python's estimators repeat of the entries. The test that compares them does it, built as all tests are.
+const PYTHON: &[Step] = &[Step {
+    name: "arguments of the estimators",
+    program: "cargo",
+    arguments: &[
+        "test",
+        "--workspace",
+        "--test",
+        "python_arguments",
+        "--locked",
+    ],
+    variables: &[("MTMKL_WRITE", "1")],
+}];
 
 /// The report is looked at in a real browser. Where the machine is ours to change (a CI machine: root, apt), it is installed; elsewhere
 /// the browser test skips with a message.
@@ -240,8 +255,11 @@ fn main() -> ExitCode {
             BENCH,
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
         ),
+        Some((command, [])) if command == "python" => run(PYTHON, &[]),
         _ => {
-            eprintln!("usage: cargo xtask test | bench [OPTIONS] (bench --help lists them)");
+            eprintln!(
+                "usage: cargo xtask test | python | bench [OPTIONS] (bench --help lists them)"
+            );
             ExitCode::from(2)
         }
     }

@@ -21,10 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (n, d, widths): (usize, usize, usize) = (n.parse()?, d.parse()?, widths.parse()?);
     let (samples, task) = mtmkl_bench::noisy(n, d)?;
     let kernels = mtmkl_bench::widths(d, widths)?;
-    let sharing = SharingSpec::Lp {
-        p: p.parse()?,
-        radius: 1.0,
-    };
+    let sharing = SharingSpec::lp(p.parse()?, 1.0);
     let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), sharing);
     let started = Instant::now();
     let problem = Problem::new(spec, vec![samples], vec![task])?;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use mtmkl::engine::{Engine, Evaluation, Fitted, Mixture, Request};
 use mtmkl::grid::{Grid, Shape};
 use mtmkl::machine::MachineSpec;
-use mtmkl::sharing::{SharingSpec, registered_sharings};
+use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Newton, Solution, Solver};
 use mtmkl::{Fitting, Prepared, Problem, Result, Run, Stop};
 
@@ -149,7 +149,8 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     };
     let machine = MachineSpec::svc(1.0);
     let all: Vec<usize> = (0..n).collect();
-    for sharing in registered_sharings()
+    for sharing in mtmkl::Registry::default()
+        .sharings()
         .iter()
         .flat_map(|info| (info.examples)(problem.shape()))
     {

@@ -8,9 +8,9 @@ use std::error::Error;
 use std::time::Instant;
 
 use mtmkl::kernel::{KernelView, parse_kernels};
-use mtmkl::machine::{MachineSpec, TargetKind, registered_machines};
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::random::Random;
-use mtmkl::sharing::{SharingSpec, registered_sharings};
+use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{Fitting, Problem, ProblemSpec, Samples, Targets, Task};
 
@@ -139,7 +139,7 @@ fn kernels(specs: &[&str]) -> Result<Vec<KernelView>, mtmkl::Error> {
 }
 
 fn lp(p: f64) -> SharingSpec {
-    SharingSpec::Lp { p, radius: 1.0 }
+    SharingSpec::lp(p, 1.0)
 }
 
 fn sharings(seed: u64) -> Result<Group, mtmkl::Error> {
@@ -148,7 +148,7 @@ fn sharings(seed: u64) -> Result<Group, mtmkl::Error> {
         tasks: 5,
         kernels: 10,
     };
-    for info in registered_sharings() {
+    for info in mtmkl::Registry::default().sharings() {
         for sharing in (info.examples)(shape) {
             group.fit(&Case::new(200, 5, 10, sharing)?, seed)?;
         }
@@ -160,9 +160,9 @@ fn many_tasks(seed: u64) -> Result<Group, mtmkl::Error> {
     let mut group = Group::default();
     let radius = 1.0;
     for (p, q) in [(1.0, 1.0), (1.5, 1.0), (2.0, 2.0)] {
-        let pscs = SharingSpec::Pscs { p, q, radius };
-        let own = SharingSpec::Group { p, q, radius };
-        for sharing in [pscs, own, SharingSpec::Independent { p, radius }] {
+        let pscs = SharingSpec::pscs(p, q, radius);
+        let own = SharingSpec::group(p, q, radius);
+        for sharing in [pscs, own, SharingSpec::independent(p, radius)] {
             group.fit(&Case::new(100, 40, 16, sharing)?, seed)?;
         }
     }
@@ -172,7 +172,7 @@ fn many_tasks(seed: u64) -> Result<Group, mtmkl::Error> {
 fn norms(seed: u64) -> Result<Group, mtmkl::Error> {
     let mut group = Group::default();
     for (p, q) in [(1.01, 1.01), (1.1, 8.0), (8.0, 1.0), (1.0, 4.0), (3.0, 1.2)] {
-        let sharing = SharingSpec::Pscs { p, q, radius: 0.3 };
+        let sharing = SharingSpec::pscs(p, q, 0.3);
         group.fit(&Case::new(120, 6, 12, sharing)?, seed)?;
     }
     Ok(group)
@@ -180,16 +180,12 @@ fn norms(seed: u64) -> Result<Group, mtmkl::Error> {
 
 fn machines(seed: u64) -> Result<Group, mtmkl::Error> {
     let mut group = Group::default();
-    for info in registered_machines() {
+    for info in mtmkl::Registry::default().machines() {
         for machine in (info.examples)() {
-            let sharing = if matches!(machine, MachineSpec::Svdd { .. }) {
-                SharingSpec::Simplex
+            let sharing = if machine.name() == "svdd" {
+                SharingSpec::simplex()
             } else {
-                SharingSpec::Pscs {
-                    p: 2.0,
-                    q: 1.5,
-                    radius: 1.0,
-                }
+                SharingSpec::pscs(2.0, 1.5, 1.0)
             };
             let mut case = Case::new(300, 2, 6, sharing)?;
             (case.machine, case.targets) = (machine, info.targets);
@@ -208,7 +204,7 @@ fn large_c(seed: u64) -> Result<Group, mtmkl::Error> {
             case.machine = MachineSpec::svc(c);
             (case.normalize, case.tolerance) = (normalize, 1e-5);
             group.fit(&case, seed)?;
-            case.machine = MachineSpec::Svr { c, epsilon: 0.1 };
+            case.machine = MachineSpec::svr(c, 0.1);
             case.targets = TargetKind::Values;
             group.fit(&case, seed)?;
         }
@@ -223,10 +219,7 @@ fn low_rank(seed: u64) -> Result<Group, mtmkl::Error> {
         case.kernels = kernels(&["linear@f1,f2", "linear@f3", "poly@f1"])?;
         case.machine = MachineSpec::svc(c);
         (case.copies, case.tolerance) = (copies, 1e-5);
-        case.sharing = SharingSpec::Common {
-            p: 1.0,
-            radius: 1.0,
-        };
+        case.sharing = SharingSpec::common(1.0, 1.0);
         group.fit(&case, seed)?;
     }
     Ok(group)
@@ -252,15 +245,7 @@ fn larger(seed: u64) -> Result<Group, mtmkl::Error> {
         case.tolerance = 1e-5;
         group.fit(&case, seed)?;
     }
-    let mut case = Case::new(
-        1000,
-        4,
-        8,
-        SharingSpec::Common {
-            p: 1.5,
-            radius: 1.0,
-        },
-    )?;
+    let mut case = Case::new(1000, 4, 8, SharingSpec::common(1.5, 1.0))?;
     case.machine = MachineSpec::svc(5.0);
     group.fit(&case, seed)?;
     Ok(group)
@@ -291,7 +276,7 @@ fn tight(seed: u64) -> Result<Group, mtmkl::Error> {
 /// The paper's Algorithm 1.
 fn algorithm_1(seed: u64) -> Result<Group, mtmkl::Error> {
     let mut group = Group::default();
-    for sharing in [lp(1.0), lp(2.0), SharingSpec::Simplex] {
+    for sharing in [lp(1.0), lp(2.0), SharingSpec::simplex()] {
         let mut case = Case::new(100, 1, 5, sharing)?;
         (case.solver, case.tolerance) = (SolverSpec::Epf(Epf::default()), 1e-2);
         group.fit(&case, seed)?;
@@ -313,14 +298,12 @@ fn edges(seed: u64) -> Result<Group, mtmkl::Error> {
         let q = exponents[random.below(exponents.len())];
         let radius = log(&mut random, -2.0, 2.0);
         let sharing = match random.below(6) {
-            0 => SharingSpec::Common { p, radius },
-            1 => SharingSpec::Independent { p, radius },
-            2 => SharingSpec::Group { p, q, radius },
-            3 => SharingSpec::Simplex,
-            4 => SharingSpec::Tang {
-                beta: 2.0 * random.uniform(),
-            },
-            _ => SharingSpec::Pscs { p, q, radius },
+            0 => SharingSpec::common(p, radius),
+            1 => SharingSpec::independent(p, radius),
+            2 => SharingSpec::group(p, q, radius),
+            3 => SharingSpec::simplex(),
+            4 => SharingSpec::tang(2.0 * random.uniform()),
+            _ => SharingSpec::pscs(p, q, radius),
         };
         let mut case = Case::new(4 + random.below(60), tasks, 2, sharing)?;
         let choices = [
@@ -341,13 +324,10 @@ fn edges(seed: u64) -> Result<Group, mtmkl::Error> {
         let c = log(&mut random, -5.0, 6.0);
         (case.machine, case.targets) = match random.below(4) {
             0 => (
-                MachineSpec::Svr {
-                    c,
-                    epsilon: 0.1 * random.uniform(),
-                },
+                MachineSpec::svr(c, 0.1 * random.uniform()),
                 TargetKind::Values,
             ),
-            1 => (MachineSpec::Krr { lambda: c.recip() }, TargetKind::Values),
+            1 => (MachineSpec::krr(c.recip()), TargetKind::Values),
             _ => (MachineSpec::svc(c), TargetKind::Labels),
         };
         case.tolerance = log(&mut random, -8.0, -3.0);

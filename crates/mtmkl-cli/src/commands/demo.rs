@@ -116,11 +116,7 @@ fn fit(iris: &Iris) -> Result<Model> {
     let spec = ProblemSpec::new(
         kernels,
         MachineSpec::svc(C),
-        SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.0,
-            radius: 1.0,
-        },
+        SharingSpec::pscs(2.0, 1.0, 1.0),
     );
     let problem = Problem::new(spec, vec![samples], tasks)?;
     Ok(problem.fit(&mut Fitting {

@@ -1,6 +1,7 @@
 //! `mtmkl evaluate`: a model's scores on rows with known targets.
 
 use anyhow::Result;
+use mtmkl::Registry;
 use serde_json::json;
 
 use super::Outcome;
@@ -14,8 +15,8 @@ use crate::score::{metric, score};
 ///
 /// # Errors
 /// When the model or the rows cannot be used.
-pub fn run(args: &EvaluateArgs) -> Result<Outcome> {
-    let mut loaded = Loaded::new(&args.rows.model)?;
+pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
+    let mut loaded = Loaded::new(&args.rows.model, registry)?;
     if let Some(target) = &args.target {
         loaded.frame.target = Some(target.clone());
     }

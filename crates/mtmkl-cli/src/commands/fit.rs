@@ -455,6 +455,8 @@ impl Fit {
         let data = args.data.clone().with_context(|| {
             format!("which table? Give its path: mtmkl {command} DATA --target COLUMN")
         })?;
+        // What the columns are depends on it.
+        choices::machine(args)?;
         args.output
             .iter()
             .chain(&args.report)
@@ -717,14 +719,14 @@ impl Fit {
             };
             methods.push((
                 "uniform".to_string(),
-                judge(&fit_with(&SharingSpec::Uniform)?)?,
+                judge(&fit_with(&SharingSpec::uniform())?)?,
             ));
             let kernels = model.kernels();
             let mut best: Option<(String, Score)> = None;
             for number in 0..kernels.len() {
                 let mut weights = vec![0.0; kernels.len()];
                 weights[number] = 1.0;
-                let score = judge(&fit_with(&SharingSpec::Fixed { weights })?)?;
+                let score = judge(&fit_with(&SharingSpec::fixed(weights))?)?;
                 if best
                     .as_ref()
                     .is_none_or(|(_, known)| score.mean > known.mean)

@@ -1,6 +1,7 @@
 //! `mtmkl inspect`: what is in a model.
 
 use anyhow::{Context, Result};
+use mtmkl::Registry;
 
 use super::Outcome;
 use super::fit::notes;
@@ -12,8 +13,8 @@ use crate::output;
 ///
 /// # Errors
 /// When the model cannot be read.
-pub fn run(args: &InspectArgs) -> Result<Outcome> {
-    let model = load(&args.model)?;
+pub fn run(args: &InspectArgs, registry: &Registry) -> Result<Outcome> {
+    let model = load(&args.model, registry)?;
     if args.json {
         let mut object = output::json(&model);
         if let Some(scores) = model.notes().get(notes::SCORES) {

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use mtmkl::Model;
+use mtmkl::{Model, Registry};
 use serde_json::json;
 
 use super::Outcome;
@@ -42,8 +42,8 @@ impl Loaded {
     ///
     /// # Errors
     /// When it cannot be read, or is no model of this program.
-    pub fn new(path: &Path) -> Result<Self> {
-        let model = load(path)?;
+    pub fn new(path: &Path, registry: &Registry) -> Result<Self> {
+        let model = load(path, registry)?;
         let frame = Frame::of(&model)?;
         let training_rows = match model.notes().get(notes::TRAINING_ROWS) {
             Some(text) => serde_json::from_str(text)
@@ -194,9 +194,9 @@ fn check_precomputed(model: &Model, training_rows: &[Vec<usize>]) -> Result<()> 
 ///
 /// # Errors
 /// When there is none, or it is not one.
-pub fn load(path: &Path) -> Result<Model> {
+pub fn load(path: &Path, registry: &Registry) -> Result<Model> {
     let file = path.display();
-    Model::load(path).map_err(|error| match error {
+    Model::load_with(registry, path).map_err(|error| match error {
         mtmkl::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             anyhow!("{file}: no such file")
         }
@@ -205,6 +205,9 @@ pub fn load(path: &Path) -> Result<Model> {
         mtmkl::Error::Format { problem } => {
             anyhow!("{file} is not a readable mtmkl model: {problem}")
         }
+        unknown @ mtmkl::Error::Unknown { .. } => anyhow!(
+            "{file} cannot be used here: {unknown}; a program with parts of its own made it, or it is damaged"
+        ),
         other => anyhow!("{file} is not a readable mtmkl model: {other}"),
     })
 }
@@ -213,11 +216,11 @@ pub fn load(path: &Path) -> Result<Model> {
 ///
 /// # Errors
 /// When the model or the rows cannot be used.
-pub fn run(args: &PredictArgs) -> Result<Outcome> {
+pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
     args.output
         .iter()
         .try_for_each(|path| output::check_place(path))?;
-    let loaded = Loaded::new(&args.rows.model)?;
+    let loaded = Loaded::new(&args.rows.model, registry)?;
     let Predicted {
         raw, predictions, ..
     } = loaded.predict(&args.rows, false)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use mtmkl::Model;
+use mtmkl::{Model, Registry};
 use mtmkl_report::Report;
 
 use super::Outcome;
@@ -16,9 +16,9 @@ use crate::output;
 ///
 /// # Errors
 /// When the model cannot be read or the page not written.
-pub fn run(args: &ReportArgs) -> Result<Outcome> {
+pub fn run(args: &ReportArgs, registry: &Registry) -> Result<Outcome> {
     output::check_place(&args.output)?;
-    let model = load(&args.model)?;
+    let model = load(&args.model, registry)?;
     write(&model, &args.output)?;
     output::note(&format!("Report written to {}", args.output.display()));
     Ok(Outcome::Done)

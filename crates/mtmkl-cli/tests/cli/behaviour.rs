@@ -3,9 +3,6 @@
 use std::io::Write as _;
 
 use mtmkl::grid::Shape;
-use mtmkl::kernel::registered_kernels;
-use mtmkl::machine::registered_machines;
-use mtmkl::sharing::registered_sharings;
 
 use crate::fixture::{Folder, agreement, column, curve, three_classes, two_classes, two_tasks};
 
@@ -22,7 +19,7 @@ fn tables() -> Folder {
 #[test]
 fn every_kernel_runs() {
     let folder = tables();
-    for kernel in registered_kernels() {
+    for kernel in mtmkl::Registry::default().kernels() {
         if kernel.name == "precomputed" {
             continue;
         }
@@ -39,19 +36,23 @@ fn every_kernel_runs() {
 #[test]
 fn every_machine_runs_with_both_solvers() {
     let folder = tables();
-    for machine in registered_machines() {
+    for machine in mtmkl::Registry::default().machines() {
         for solver in ["newton", "epf"] {
-            let table = match machine.name {
+            let table = match machine.part.name {
                 "svr" | "krr" => "curve.csv --target y",
                 "svdd" => "two.csv --target label --C 0.2",
                 _ => "two.csv --target label",
             };
             let ran = folder.run(&format!(
                 "fit {table} --machine {} --solver {solver} --kernel linear --kernel rbf:sigma=1|2 --tol 1e-3 --max-passes 20000 --json",
-                machine.name
+                machine.part.name
             ));
-            assert_eq!(ran.code, 0, "{} {solver}: {}", machine.name, ran.stderr);
-            assert_eq!(ran.json()["machine"]["name"], machine.name);
+            assert_eq!(
+                ran.code, 0,
+                "{} {solver}: {}",
+                machine.part.name, ran.stderr
+            );
+            assert_eq!(ran.json()["machine"]["name"], machine.part.name);
         }
     }
 }
@@ -74,8 +75,8 @@ fn both_solvers_find_the_same_optimum() {
 #[test]
 fn every_sharing_runs() {
     let folder = tables();
-    for sharing in registered_sharings() {
-        let flags = match sharing.name {
+    for sharing in mtmkl::Registry::default().sharings() {
+        let flags = match sharing.part.name {
             "tang" => "--beta 0.5",
             "box-simplex" => "--upper 0.6",
             "prior-ball" => "--weights 0.5,0.3,0.2 --radius 0.2",
@@ -85,30 +86,30 @@ fn every_sharing_runs() {
             }
             _ => "",
         };
-        let table = if sharing.name == "lp" {
+        let table = if sharing.part.name == "lp" {
             "two.csv --target label"
         } else {
             "tasks.csv --target label --task site"
         };
         let ran = folder.run(&format!(
             "fit {table} --kernel linear --kernel rbf:sigma=1|2 --sharing {} {flags} --json",
-            sharing.name
+            sharing.part.name
         ));
-        assert_eq!(ran.code, 0, "{}: {}", sharing.name, ran.stderr);
+        assert_eq!(ran.code, 0, "{}: {}", sharing.part.name, ran.stderr);
         let fitted = ran.json();
-        assert_eq!(fitted["sharing"]["name"], sharing.name);
+        assert_eq!(fitted["sharing"]["name"], sharing.part.name);
         // The program knows it by the name and the parameters under which it is registered.
         assert!(
-            sharing.name == "lp"
+            sharing.part.name == "lp"
                 || !(sharing.examples)(Shape {
                     tasks: 2,
                     kernels: 3
                 })
                 .is_empty(),
             "{}",
-            sharing.name
+            sharing.part.name
         );
-        if sharing.name == "fixed" {
+        if sharing.part.name == "fixed" {
             assert_eq!(
                 fitted["tasks"][1]["weights"],
                 serde_json::json!([0.5, 0.3, 0.2])

@@ -52,15 +52,10 @@ fn help_names_every_choice() {
     let words: Vec<&str> = text
         .split(|c: char| !c.is_alphanumeric() && c != '-')
         .collect();
-    let kernels = mtmkl::kernel::registered_kernels()
-        .into_iter()
-        .map(|info| info.name);
-    let machines = mtmkl::machine::registered_machines()
-        .into_iter()
-        .map(|info| info.name);
-    let sharings = mtmkl::sharing::registered_sharings()
-        .into_iter()
-        .map(|info| info.name);
+    let registry = mtmkl::Registry::default();
+    let kernels = registry.kernels().iter().map(|entry| entry.name);
+    let machines = registry.machines().iter().map(|entry| entry.part.name);
+    let sharings = registry.sharings().iter().map(|entry| entry.part.name);
     for name in kernels.chain(machines).chain(sharings) {
         assert!(words.contains(&name), "{name}");
     }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::base::{Arranged, Arrangement, sum_over_columns};
-use super::spec::{Entry, positive};
-use super::{Base, Kernel, KernelInfo, KeyInfo, Statistic};
+use super::spec::positive;
+use super::{Base, Kernel, KernelEntry, KeyInfo, Statistic};
 use crate::error::Result;
 use crate::vector::{map_exp, map_exp_from};
 
@@ -12,17 +12,15 @@ pub struct ChiSquare {
     gamma: f64,
 }
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "chi2",
-        aliases: &["chi_square"],
-        formula: "exp(−gamma Σ (x_i − z_i)²/(x_i + z_i)), values ≥ 0",
-        keys: &[KeyInfo {
-            key: "gamma",
-            meaning: "the inverse width, > 0 (default 1)",
-        }],
-        example: "chi2:gamma=0.5",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "chi2",
+    aliases: &["chi_square"],
+    formula: "exp(−gamma Σ (x_i − z_i)²/(x_i + z_i)), values ≥ 0",
+    keys: &[KeyInfo {
+        key: "gamma",
+        meaning: "the inverse width, > 0 (default 1)",
+    }],
+    example: "chi2:gamma=0.5",
     build: |options| Ok(Arc::new(ChiSquare::new(options.number("gamma", 1.0)?)?)),
 };
 

@@ -1,20 +1,17 @@
 use std::sync::Arc;
 
-use super::spec::Entry;
-use super::{Base, Kernel, KernelInfo};
+use super::{Base, Kernel, KernelEntry};
 
 /// k(x, z) = x'z / (‖x‖ ‖z‖), the linear kernel in its normalised form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cosine;
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "cosine",
-        aliases: &[],
-        formula: "x'z / (‖x‖ ‖z‖)",
-        keys: &[],
-        example: "cosine",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "cosine",
+    aliases: &[],
+    formula: "x'z / (‖x‖ ‖z‖)",
+    keys: &[],
+    example: "cosine",
     build: |_| Ok(Arc::new(Cosine)),
 };
 

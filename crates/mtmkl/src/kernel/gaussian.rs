@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use super::spec::{Entry, positive};
-use super::{Base, Kernel, KernelInfo, KeyInfo};
+use super::spec::positive;
+use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::{Error, Result};
 use crate::vector::{map_exp, map_exp_from};
 
@@ -11,23 +11,21 @@ pub struct Gaussian {
     gamma: f64,
 }
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "rbf",
-        aliases: &["gaussian"],
-        formula: "exp(−gamma ‖x − z‖²)",
-        keys: &[
-            KeyInfo {
-                key: "gamma",
-                meaning: "the inverse squared width, > 0 (default 1)",
-            },
-            KeyInfo {
-                key: "sigma",
-                meaning: "the width instead of gamma, > 0: gamma = 1/(2 sigma²)",
-            },
-        ],
-        example: "rbf:gamma=0.5",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "rbf",
+    aliases: &["gaussian"],
+    formula: "exp(−gamma ‖x − z‖²)",
+    keys: &[
+        KeyInfo {
+            key: "gamma",
+            meaning: "the inverse squared width, > 0 (default 1)",
+        },
+        KeyInfo {
+            key: "sigma",
+            meaning: "the width instead of gamma, > 0: gamma = 1/(2 sigma²)",
+        },
+    ],
+    example: "rbf:gamma=0.5",
     build: |options| {
         options.at_most_one("gamma", "sigma")?;
         let kernel = if options.has("sigma") {

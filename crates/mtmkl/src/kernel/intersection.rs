@@ -1,21 +1,18 @@
 use std::sync::Arc;
 
 use super::base::{Arranged, Arrangement, sum_over_columns};
-use super::spec::Entry;
-use super::{Base, Kernel, KernelInfo, Statistic};
+use super::{Base, Kernel, KernelEntry, Statistic};
 
 /// `k(x, z) = Σ_i min(x_i, z_i)`, the histogram intersection; for values ≥ 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Intersection;
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "intersection",
-        aliases: &["histogram"],
-        formula: "Σ min(x_i, z_i), values ≥ 0",
-        keys: &[],
-        example: "intersection",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "intersection",
+    aliases: &["histogram"],
+    formula: "Σ min(x_i, z_i), values ≥ 0",
+    keys: &[],
+    example: "intersection",
     build: |_| Ok(Arc::new(Intersection)),
 };
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use super::spec::{Entry, positive};
-use super::{Base, Kernel, KernelInfo, KeyInfo};
+use super::spec::positive;
+use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::Result;
 use crate::vector::{map_exp, map_exp_from};
 
@@ -11,17 +11,15 @@ pub struct Laplacian {
     gamma: f64,
 }
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "laplacian",
-        aliases: &["laplace"],
-        formula: "exp(−gamma ‖x − z‖₁)",
-        keys: &[KeyInfo {
-            key: "gamma",
-            meaning: "the inverse width, > 0 (default 1)",
-        }],
-        example: "laplacian:gamma=0.5",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "laplacian",
+    aliases: &["laplace"],
+    formula: "exp(−gamma ‖x − z‖₁)",
+    keys: &[KeyInfo {
+        key: "gamma",
+        meaning: "the inverse width, > 0 (default 1)",
+    }],
+    example: "laplacian:gamma=0.5",
     build: |options| Ok(Arc::new(Laplacian::new(options.number("gamma", 1.0)?)?)),
 };
 

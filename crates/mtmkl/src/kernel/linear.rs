@@ -1,20 +1,17 @@
 use std::sync::Arc;
 
-use super::spec::Entry;
-use super::{Base, Kernel, KernelInfo};
+use super::{Base, Kernel, KernelEntry};
 
 /// k(x, z) = x'z
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Linear;
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "linear",
-        aliases: &[],
-        formula: "x'z",
-        keys: &[],
-        example: "linear",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "linear",
+    aliases: &[],
+    formula: "x'z",
+    keys: &[],
+    example: "linear",
     build: |_| Ok(Arc::new(Linear)),
 };
 

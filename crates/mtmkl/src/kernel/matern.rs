@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use super::spec::{Entry, positive};
-use super::{Base, Kernel, KernelInfo, KeyInfo};
+use super::spec::positive;
+use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::Result;
 use crate::vector::map_exp;
 
@@ -28,25 +28,21 @@ pub struct Matern52 {
     length: f64,
 }
 
-pub(super) const ENTRY_32: Entry = Entry {
-    info: KernelInfo {
-        name: "matern32",
-        aliases: &[],
-        formula: "(1 + s) exp(−s), s = √3 ‖x − z‖/length",
-        keys: &[LENGTH],
-        example: "matern32:length=2",
-    },
+pub(super) static ENTRY_32: KernelEntry = KernelEntry {
+    name: "matern32",
+    aliases: &[],
+    formula: "(1 + s) exp(−s), s = √3 ‖x − z‖/length",
+    keys: &[LENGTH],
+    example: "matern32:length=2",
     build: |options| Ok(Arc::new(Matern32::new(options.number("length", 1.0)?)?)),
 };
 
-pub(super) const ENTRY_52: Entry = Entry {
-    info: KernelInfo {
-        name: "matern52",
-        aliases: &[],
-        formula: "(1 + s + s²/3) exp(−s), s = √5 ‖x − z‖/length",
-        keys: &[LENGTH],
-        example: "matern52:length=2",
-    },
+pub(super) static ENTRY_52: KernelEntry = KernelEntry {
+    name: "matern52",
+    aliases: &[],
+    formula: "(1 + s + s²/3) exp(−s), s = √5 ‖x − z‖/length",
+    keys: &[LENGTH],
+    example: "matern52:length=2",
     build: |options| Ok(Arc::new(Matern52::new(options.number("length", 1.0)?)?)),
 };
 

@@ -4,7 +4,8 @@
 //! ‖x − z‖², the Manhattan distance ‖x − z‖₁, or one of their own. The Gram builder computes each base once per set of columns and lets
 //! every kernel map it, so ten Gaussians on the same columns cost one distance block and ten vectorised exponentials.
 //!
-//! To add a kernel: one file here with a type that implements [`Kernel`], and one line in the registry of `spec.rs`.
+//! To add a kernel: one file here with a type that implements [`Kernel`] and its entry, and one line in `spec.rs`; outside of this crate, one line
+//! that gives the entry to a [`Registry`](crate::Registry).
 
 pub mod base;
 mod chi_square;
@@ -34,7 +35,8 @@ pub use matern::{Matern32, Matern52};
 pub use polynomial::Polynomial;
 pub use precomputed::Precomputed;
 pub use sigmoid::Sigmoid;
-pub use spec::{KernelInfo, KeyInfo, parse_kernel, parse_kernels, registered_kernels};
+pub(crate) use spec::{KERNELS, parse_one, parse_set};
+pub use spec::{KernelEntry, KeyInfo, Options, parse_kernel, parse_kernels};
 
 use crate::error::{DataProblem, Error, Place, Result};
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use super::spec::{Entry, positive};
-use super::{Base, Kernel, KernelInfo, KeyInfo};
+use super::spec::positive;
+use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::{Error, Result};
 
 /// k(x, z) = (gamma x'z + coef0)^degree
@@ -12,27 +12,25 @@ pub struct Polynomial {
     gamma: f64,
 }
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "poly",
-        aliases: &["polynomial"],
-        formula: "(gamma x'z + coef0)^degree",
-        keys: &[
-            KeyInfo {
-                key: "degree",
-                meaning: "the power, a whole number ≥ 1 (default 2)",
-            },
-            KeyInfo {
-                key: "coef0",
-                meaning: "the constant added; below 0 the kernel may be indefinite (default 1)",
-            },
-            KeyInfo {
-                key: "gamma",
-                meaning: "the factor of x'z, > 0 (default 1)",
-            },
-        ],
-        example: "poly:degree=3,coef0=1,gamma=0.5",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "poly",
+    aliases: &["polynomial"],
+    formula: "(gamma x'z + coef0)^degree",
+    keys: &[
+        KeyInfo {
+            key: "degree",
+            meaning: "the power, a whole number ≥ 1 (default 2)",
+        },
+        KeyInfo {
+            key: "coef0",
+            meaning: "the constant added; below 0 the kernel may be indefinite (default 1)",
+        },
+        KeyInfo {
+            key: "gamma",
+            meaning: "the factor of x'z, > 0 (default 1)",
+        },
+    ],
+    example: "poly:degree=3,coef0=1,gamma=0.5",
     build: |options| {
         let degree = options.whole("degree", 2)?;
         Ok(Arc::new(Polynomial::new(

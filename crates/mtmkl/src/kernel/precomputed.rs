@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
-use super::spec::Entry;
-use super::{Base, Kernel, KernelInfo, KeyInfo};
+use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::{Error, Result};
 
 /// `k(x_i, x_j) = K[i, j]`, read from a Gram matrix that was given with the samples. It is checked, since anybody can
@@ -11,23 +10,21 @@ pub struct Precomputed {
     name: String,
 }
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "precomputed",
-        aliases: &[],
-        formula: "K[i, j] of a given Gram matrix",
-        keys: &[
-            KeyInfo {
-                key: "name",
-                meaning: "the name of the Gram matrix given with the samples",
-            },
-            KeyInfo {
-                key: "path",
-                meaning: "the same under another key, for a Gram matrix named after its file",
-            },
-        ],
-        example: "precomputed:name=K1",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "precomputed",
+    aliases: &[],
+    formula: "K[i, j] of a given Gram matrix",
+    keys: &[
+        KeyInfo {
+            key: "name",
+            meaning: "the name of the Gram matrix given with the samples",
+        },
+        KeyInfo {
+            key: "path",
+            meaning: "the same under another key, for a Gram matrix named after its file",
+        },
+    ],
+    example: "precomputed:name=K1",
     build: |options| {
         options.at_most_one("name", "path")?;
         match options.text("name").or_else(|| options.text("path")) {

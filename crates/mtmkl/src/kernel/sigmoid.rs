@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use super::spec::{Entry, positive};
-use super::{Base, Kernel, KernelInfo, KeyInfo};
+use super::spec::positive;
+use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::{Error, Result};
 
 /// k(x, z) = tanh(gamma x'z + coef0). Not positive semi-definite, so each of its Grams is checked.
@@ -11,23 +11,21 @@ pub struct Sigmoid {
     coef0: f64,
 }
 
-pub(super) const ENTRY: Entry = Entry {
-    info: KernelInfo {
-        name: "sigmoid",
-        aliases: &["tanh"],
-        formula: "tanh(gamma x'z + coef0), not positive semi-definite",
-        keys: &[
-            KeyInfo {
-                key: "gamma",
-                meaning: "the factor of x'z, > 0 (default 1)",
-            },
-            KeyInfo {
-                key: "coef0",
-                meaning: "the constant added (default 1)",
-            },
-        ],
-        example: "sigmoid:gamma=0.1,coef0=0.5",
-    },
+pub(super) static ENTRY: KernelEntry = KernelEntry {
+    name: "sigmoid",
+    aliases: &["tanh"],
+    formula: "tanh(gamma x'z + coef0), not positive semi-definite",
+    keys: &[
+        KeyInfo {
+            key: "gamma",
+            meaning: "the factor of x'z, > 0 (default 1)",
+        },
+        KeyInfo {
+            key: "coef0",
+            meaning: "the constant added (default 1)",
+        },
+    ],
+    example: "sigmoid:gamma=0.1,coef0=0.5",
     build: |options| {
         Ok(Arc::new(Sigmoid::new(
             options.number("gamma", 1.0)?,

@@ -9,18 +9,18 @@ use super::{
 use crate::error::{Error, Result};
 
 /// Every kernel that a specification can name, in the order of help texts. A new kernel is one line here.
-const REGISTRY: &[Entry] = &[
-    linear::ENTRY,
-    polynomial::ENTRY,
-    gaussian::ENTRY,
-    laplacian::ENTRY,
-    matern::ENTRY_32,
-    matern::ENTRY_52,
-    cosine::ENTRY,
-    chi_square::ENTRY,
-    intersection::ENTRY,
-    sigmoid::ENTRY,
-    precomputed::ENTRY,
+pub(crate) const KERNELS: &[&KernelEntry] = &[
+    &linear::ENTRY,
+    &polynomial::ENTRY,
+    &gaussian::ENTRY,
+    &laplacian::ENTRY,
+    &matern::ENTRY_32,
+    &matern::ENTRY_52,
+    &cosine::ENTRY,
+    &chi_square::ENTRY,
+    &intersection::ENTRY,
+    &sigmoid::ENTRY,
+    &precomputed::ENTRY,
 ];
 
 /// Sets multiply, so a short text could otherwise ask for more kernels than fit into memory.
@@ -29,15 +29,9 @@ const MOST_KERNELS: usize = 10_000;
 /// As [`MOST_KERNELS`], for ranges of positions.
 pub(super) const MOST_POSITIONS: usize = 1_000_000;
 
-/// A kernel's names, its keys, and how it is made from them.
-pub(super) struct Entry {
-    pub(super) info: KernelInfo,
-    pub(super) build: fn(&Options<'_>) -> Result<Arc<dyn Kernel>>,
-}
-
-/// What a specification can say about one kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KernelInfo {
+/// How a kernel is known: its names, its keys, and how it is made from them. Registering it is all that specifications need.
+#[derive(Debug)]
+pub struct KernelEntry {
     /// The name.
     pub name: &'static str,
     /// Other names for the same.
@@ -48,6 +42,8 @@ pub struct KernelInfo {
     pub keys: &'static [KeyInfo],
     /// A specification that works.
     pub example: &'static str,
+    /// The kernel with these values of its keys.
+    pub build: fn(&Options<'_>) -> Result<Arc<dyn Kernel>>,
 }
 
 /// One key of a kernel.
@@ -59,38 +55,40 @@ pub struct KeyInfo {
     pub meaning: &'static str,
 }
 
-/// All kernels that [`parse_kernel`] knows, for help texts.
-pub fn registered_kernels() -> Vec<KernelInfo> {
-    REGISTRY.iter().map(|entry| entry.info).collect()
-}
-
 /// The value of each key of one kernel.
-pub(super) struct Options<'a> {
+#[derive(Debug)]
+pub struct Options<'a> {
     spec: &'a str,
     pairs: Vec<(&'a str, &'a str)>,
 }
 
 impl Options<'_> {
     /// An error about this specification.
-    pub(super) fn problem(&self, problem: impl Into<String>) -> Error {
+    pub fn problem(&self, problem: impl Into<String>) -> Error {
         Error::Kernel {
             spec: self.spec.into(),
             problem: problem.into(),
         }
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    /// The value of a key as it is written, where it is there.
+    pub fn text(&self, key: &str) -> Option<&str> {
         self.pairs
             .iter()
             .find(|(name, _)| *name == key)
             .map(|(_, value)| *value)
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    /// Whether a key is there.
+    pub fn has(&self, key: &str) -> bool {
         self.text(key).is_some()
     }
 
-    pub(super) fn number(&self, key: &str, default: f64) -> Result<f64> {
+    /// The value of a key that is a number.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn number(&self, key: &str, default: f64) -> Result<f64> {
         self.text(key).map_or(Ok(default), |text| {
             text.parse().map_err(|_| {
                 self.problem(format!(
@@ -100,7 +98,11 @@ impl Options<'_> {
         })
     }
 
-    pub(super) fn whole(&self, key: &str, default: u32) -> Result<u32> {
+    /// The value of a key that is a whole number.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn whole(&self, key: &str, default: u32) -> Result<u32> {
         self.text(key).map_or(Ok(default), |text| {
             text.parse().map_err(|_| {
                 self.problem(format!(
@@ -111,7 +113,10 @@ impl Options<'_> {
     }
 
     /// Two keys that say the same thing.
-    pub(super) fn at_most_one(&self, one: &str, other: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// When both are there.
+    pub fn at_most_one(&self, one: &str, other: &str) -> Result<()> {
         if self.has(one) && self.has(other) {
             return Err(self.problem(format!(
                 "`{one}` and `{other}` say the same thing; give one of them"
@@ -146,11 +151,16 @@ pub(super) fn positive(name: &'static str, value: f64) -> Result<f64> {
 /// # Errors
 /// When the text is not such a specification or stands for several kernels; the message says what would be right.
 pub fn parse_kernel(text: &str) -> Result<KernelView> {
+    parse_one(KERNELS, text)
+}
+
+/// As [`parse_kernel`], with these kernels.
+pub(crate) fn parse_one(known: &[&'static KernelEntry], text: &str) -> Result<KernelView> {
     let failed = |problem| Error::Kernel {
         spec: text.into(),
         problem,
     };
-    let parsed = Specification::read(text).map_err(failed)?;
+    let parsed = Specification::read(known, text).map_err(failed)?;
     match parsed.keys.iter().find(|(_, values)| values.len() > 1) {
         Some((key, values)) => Err(failed(format!(
             "`{key}` is a set of {} values where one kernel is expected; choose one, as in `{key}={}`",
@@ -173,11 +183,16 @@ pub fn parse_kernel(text: &str) -> Result<KernelView> {
 /// # Errors
 /// When the text is not such a specification; the message says what would be right.
 pub fn parse_kernels(text: &str) -> Result<Vec<KernelView>> {
+    parse_set(KERNELS, text)
+}
+
+/// As [`parse_kernels`], with these kernels.
+pub(crate) fn parse_set(known: &[&'static KernelEntry], text: &str) -> Result<Vec<KernelView>> {
     let failed = |problem| Error::Kernel {
         spec: text.into(),
         problem,
     };
-    let parsed = Specification::read(text).map_err(failed)?;
+    let parsed = Specification::read(known, text).map_err(failed)?;
     let count = parsed.keys.iter().fold(1_usize, |count, (_, values)| {
         count.saturating_mul(values.len())
     });
@@ -212,7 +227,7 @@ pub fn parse_kernels(text: &str) -> Result<Vec<KernelView>> {
 struct Specification<'a> {
     text: &'a str,
     name: &'a str,
-    entry: &'static Entry,
+    entry: &'static KernelEntry,
     keys: Vec<(&'a str, Vec<&'a str>)>,
     /// The columns as written and as understood.
     columns: Option<(&'a str, Columns)>,
@@ -220,7 +235,7 @@ struct Specification<'a> {
 
 impl<'a> Specification<'a> {
     /// Errors are problems without the specification, which the caller adds.
-    fn read(text: &'a str) -> std::result::Result<Self, String> {
+    fn read(known: &[&'static KernelEntry], text: &'a str) -> std::result::Result<Self, String> {
         let (head, columns) = match text.split_once('@') {
             Some((head, columns)) => (head, Some(columns.trim())),
             None => (text, None),
@@ -229,11 +244,11 @@ impl<'a> Specification<'a> {
             Some((name, options)) => (name.trim(), Some(options.trim())),
             None => (head.trim(), None),
         };
-        let entry = find(name)?;
+        let entry = find(known, name)?;
         let columns = columns
             .map(|text| Ok::<_, String>((text, read_columns(text)?)))
             .transpose()?;
-        let keys = options.map_or(Ok(Vec::new()), |options| read_options(options, &entry.info))?;
+        let keys = options.map_or(Ok(Vec::new()), |options| read_options(options, entry))?;
         Ok(Self {
             text,
             name,
@@ -292,20 +307,30 @@ impl<'a> Specification<'a> {
     }
 }
 
-fn find(name: &str) -> std::result::Result<&'static Entry, String> {
-    let known = |entry: &&Entry| entry.info.name == name || entry.info.aliases.contains(&name);
-    REGISTRY.iter().find(known).ok_or_else(|| {
-        let list = REGISTRY
+impl KernelEntry {
+    /// Whether this is one of its names.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+fn find(
+    known: &[&'static KernelEntry],
+    name: &str,
+) -> std::result::Result<&'static KernelEntry, String> {
+    let is_it = |entry: &&&KernelEntry| entry.is_called(name);
+    known.iter().find(is_it).copied().ok_or_else(|| {
+        let list = known
             .iter()
-            .map(|entry| entry.info.name)
+            .map(|entry| entry.name)
             .collect::<Vec<_>>()
             .join(", ");
         if name.is_empty() {
             return format!("the kernel's name is missing; the kernels are {list}");
         }
-        let names: Vec<String> = REGISTRY
+        let names: Vec<String> = known
             .iter()
-            .flat_map(|entry| std::iter::once(&entry.info.name).chain(entry.info.aliases))
+            .flat_map(|entry| std::iter::once(&entry.name).chain(entry.aliases))
             .map(ToString::to_string)
             .collect();
         match nearest(&name.to_lowercase(), &names) {
@@ -320,7 +345,7 @@ fn find(name: &str) -> std::result::Result<&'static Entry, String> {
 /// `key=value|value,…` → each key with its values.
 fn read_options<'a>(
     text: &'a str,
-    info: &KernelInfo,
+    info: &KernelEntry,
 ) -> std::result::Result<Vec<(&'a str, Vec<&'a str>)>, String> {
     if text.is_empty() {
         return Err(format!(
@@ -372,7 +397,7 @@ fn read_options<'a>(
 }
 
 /// What to write instead of an unknown key.
-fn allowed(info: &KernelInfo) -> String {
+fn allowed(info: &KernelEntry) -> String {
     if info.keys.is_empty() {
         return format!("`{}` has no keys", info.name);
     }

@@ -1,10 +1,13 @@
 //! Kernel ridge regression.
 
+use std::sync::Arc;
+
 use super::{
-    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
-    check_values, numbers, weight,
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, TargetKind, Variables, check_values,
+    numbers, weight,
 };
 use crate::data::Task;
+use crate::entry::{Parameter, Part, Range};
 use crate::error::{DataProblem, Error, Place, Result};
 
 /// max 2α'y − α'(Λ + K)α over all α, Λ_ii = λ / (weight of the sample): α = (Λ + K)⁻¹y, value y'(Λ + K)⁻¹y.
@@ -17,21 +20,37 @@ pub struct Krr {
 }
 
 /// How it is known.
-pub(super) const ENTRY: MachineInfo = MachineInfo {
-    name: "krr",
-    help: "kernel ridge regression",
-    parameters: &["lambda"],
+pub(super) static ENTRY: MachineEntry = MachineEntry {
+    part: Part {
+        name: "krr",
+        help: "kernel ridge regression",
+        parameters: &[Parameter::number("lambda", Range::Positive, "the ridge")
+            .or(1.0)
+            .tried(&[1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0])
+            .in_python("alpha")],
+    },
     targets: TargetKind::Values,
-    examples: || vec![MachineSpec::Krr { lambda: 0.5 }],
+    build: |values| {
+        Arc::new(Krr {
+            lambda: values.number("lambda"),
+        })
+    },
+    examples: || vec![MachineSpec::krr(0.5)],
 };
+
+impl MachineSpec {
+    /// [`Krr`]
+    pub fn krr(lambda: f64) -> Self {
+        Self::of(&ENTRY, [lambda])
+    }
+}
 
 impl Machine for Krr {
     fn name(&self) -> &'static str {
-        "krr"
+        ENTRY.part.name
     }
 
     fn check(&self, task: &Task, _samples: usize) -> Result<()> {
-        check_positive("lambda", self.lambda)?;
         check_values(self.name(), task)?;
         let zero = task
             .weights

@@ -21,7 +21,8 @@
 //! | one's own | any | any | any | an open interval each, Σβ given or not | [`SmoothConjugate`], or any of the above |
 //!
 //! A sample's weight multiplies its bound (for [`Krr`] it divides ρ): a sample of weight 3 is as good as three copies of it.
-//! A machine of one's own implements [`Machine`] outside of this crate and is used as [`MachineSpec::Own`].
+//! A machine of one's own implements [`Machine`] outside of this crate. Its entry, given to a [`Registry`](crate::Registry), makes it one like these;
+//! without one it is used as [`MachineSpec::own`].
 
 mod dual;
 mod krr;
@@ -37,7 +38,8 @@ use std::fmt::Debug;
 pub use dual::{Conjugate, Dual, SmoothConjugate};
 pub use krr::Krr;
 pub use one_class::OneClass;
-pub use spec::{MachineInfo, MachineSpec, OwnMachine, TargetKind, registered_machines};
+pub(crate) use spec::MACHINES;
+pub use spec::{MachineEntry, MachineSpec, TargetKind};
 pub use svc::Svc;
 pub use svdd::Svdd;
 pub use svr::Svr;
@@ -79,13 +81,19 @@ pub trait Machine: Debug + Send + Sync {
     }
 }
 
+/// The prices of an error that a search tries.
+const PRICES: &[f64] = &[1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0];
+
 /// +1 for ≥ 0, −1 below.
 fn sign(decision: f64) -> f64 {
     if decision >= 0.0 { 1.0 } else { -1.0 }
 }
 
-/// ±1 labels of both kinds, or the error that says what is there instead.
-fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> {
+/// ±1 labels of both kinds.
+///
+/// # Errors
+/// Says what is there instead.
+pub fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> {
     let Targets::Labels(labels) = &task.targets else {
         return Err(wrong_targets(machine, "±1 labels", task));
     };
@@ -116,7 +124,11 @@ fn check_labels<'a>(machine: &'static str, task: &'a Task) -> Result<&'a [f64]> 
     Ok(labels)
 }
 
-fn check_values(machine: &'static str, task: &Task) -> Result<()> {
+/// Real values to learn.
+///
+/// # Errors
+/// Says what is there instead.
+pub fn check_values(machine: &'static str, task: &Task) -> Result<()> {
     match &task.targets {
         Targets::Values(_) => Ok(()),
         _ => Err(wrong_targets(machine, "real values", task)),
@@ -124,7 +136,10 @@ fn check_values(machine: &'static str, task: &Task) -> Result<()> {
 }
 
 /// One-class machines take no targets.
-fn check_unlabelled(machine: &'static str, task: &Task) -> Result<()> {
+///
+/// # Errors
+/// Says what is there instead.
+pub fn check_unlabelled(machine: &'static str, task: &Task) -> Result<()> {
     match task.targets {
         Targets::Unlabelled => Ok(()),
         _ => Err(wrong_targets(machine, "no targets", task)),
@@ -140,16 +155,8 @@ fn wrong_targets(machine: &'static str, expected: &'static str, task: &Task) -> 
     Error::data(Place::Task(task.name.clone()), problem)
 }
 
-fn check_positive(name: &'static str, value: f64) -> Result<()> {
-    if value.is_finite() && value > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::param(name, value, "a finite number > 0"))
-    }
-}
-
 /// The targets' numbers; empty for unlabelled tasks.
-fn numbers(task: &Task) -> &[f64] {
+pub fn numbers(task: &Task) -> &[f64] {
     match &task.targets {
         Targets::Labels(values) | Targets::Values(values) => values,
         Targets::Unlabelled => &[],
@@ -157,7 +164,7 @@ fn numbers(task: &Task) -> &[f64] {
 }
 
 /// The weight of each sample, 1 where none are given; a sample without one does not count.
-fn weight(task: &Task, row: usize) -> f64 {
+pub fn weight(task: &Task, row: usize) -> f64 {
     task.weights
         .as_ref()
         .map_or(1.0, |weights| weights.get(row).copied().unwrap_or_default())

@@ -1,11 +1,14 @@
 //! One-class support vector machine.
 
+use std::sync::Arc;
+
 use super::{
-    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_unlabelled,
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, TargetKind, Variables, check_unlabelled,
     sign, total_weight, weight,
 };
 use crate::data::Task;
-use crate::error::{Error, Result};
+use crate::entry::{Parameter, Part, Range};
+use crate::error::Result;
 
 /// max −α'Kα, 0 ≤ α_i ≤ w_i/(ν Σw), 1'α = 1, with w_i the weight of the sample (1 without weights, so that Σw = n): the hyperplane that separates the samples from the origin, at most a share ν left out.
 ///
@@ -17,23 +20,40 @@ pub struct OneClass {
 }
 
 /// How it is known.
-pub(super) const ENTRY: MachineInfo = MachineInfo {
-    name: "ocsvm",
-    help: "one-class support vector machine",
-    parameters: &["nu"],
+pub(super) static ENTRY: MachineEntry = MachineEntry {
+    part: Part {
+        name: "ocsvm",
+        help: "one-class support vector machine",
+        parameters: &[Parameter::number(
+            "nu",
+            Range::Share,
+            "the share of samples that may be left out",
+        )
+        .or(0.5)
+        .tried(&[0.05, 0.1, 0.2, 0.3, 0.5])],
+    },
     targets: TargetKind::Unlabelled,
-    examples: || vec![MachineSpec::OneClass { nu: 0.3 }],
+    build: |values| {
+        Arc::new(OneClass {
+            nu: values.number("nu"),
+        })
+    },
+    examples: || vec![MachineSpec::one_class(0.3)],
 };
+
+impl MachineSpec {
+    /// [`OneClass`]
+    pub fn one_class(nu: f64) -> Self {
+        Self::of(&ENTRY, [nu])
+    }
+}
 
 impl Machine for OneClass {
     fn name(&self) -> &'static str {
-        "ocsvm"
+        ENTRY.part.name
     }
 
     fn check(&self, task: &Task, _samples: usize) -> Result<()> {
-        if !(self.nu > 0.0 && self.nu <= 1.0) {
-            return Err(Error::param("nu", self.nu, "a number in (0, 1]"));
-        }
         check_unlabelled(self.name(), task)
     }
 

@@ -1,10 +1,13 @@
 //! Support vector classification.
 
+use std::sync::Arc;
+
 use super::{
-    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_labels,
-    check_positive, numbers, sign, weight,
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, PRICES, TargetKind, Variables,
+    check_labels, numbers, sign, weight,
 };
 use crate::data::Task;
+use crate::entry::{Parameter, Part, Range};
 use crate::error::Result;
 
 /// max 1'α − ½ β'Kβ, β = y∘α, 0 ≤ α_i ≤ C_i, y'α = 0, with C_i = C · (weight of the class) · (weight of the sample).
@@ -22,32 +25,64 @@ pub struct Svc {
 }
 
 /// How it is known.
-pub(super) const ENTRY: MachineInfo = MachineInfo {
-    name: "svc",
-    help: "support vector classification",
-    parameters: &["C", "positive_weight", "negative_weight"],
+pub(super) static ENTRY: MachineEntry = MachineEntry {
+    part: Part {
+        name: "svc",
+        help: "support vector classification",
+        parameters: &[
+            Parameter::number("C", Range::Positive, "the price of an error")
+                .or(1.0)
+                .tried(PRICES),
+            Parameter::number(
+                "positive_weight",
+                Range::Positive,
+                "the factor of C for the second class (or for the one of a one-vs-all task)",
+            )
+            .or(1.0)
+            .in_python("class_weight"),
+            Parameter::number(
+                "negative_weight",
+                Range::Positive,
+                "the factor of C for the other class",
+            )
+            .or(1.0)
+            .in_python("class_weight"),
+        ],
+    },
     targets: TargetKind::Labels,
+    build: |values| {
+        Arc::new(Svc {
+            c: values.number("C"),
+            positive_weight: values.number("positive_weight"),
+            negative_weight: values.number("negative_weight"),
+        })
+    },
     examples: || {
         vec![
             MachineSpec::svc(1.0),
-            MachineSpec::Svc {
-                c: 20.0,
-                positive_weight: 2.0,
-                negative_weight: 0.5,
-            },
+            MachineSpec::weighted_svc(20.0, 2.0, 0.5),
         ]
     },
 };
 
+impl MachineSpec {
+    /// [`Svc`] with equal class weights.
+    pub fn svc(c: f64) -> Self {
+        Self::of(&ENTRY, [c])
+    }
+
+    /// [`Svc`] with a factor of C for each class.
+    pub fn weighted_svc(c: f64, positive_weight: f64, negative_weight: f64) -> Self {
+        Self::of(&ENTRY, [c, positive_weight, negative_weight])
+    }
+}
+
 impl Machine for Svc {
     fn name(&self) -> &'static str {
-        "svc"
+        ENTRY.part.name
     }
 
     fn check(&self, task: &Task, _samples: usize) -> Result<()> {
-        check_positive("C", self.c)?;
-        check_positive("positive_weight", self.positive_weight)?;
-        check_positive("negative_weight", self.negative_weight)?;
         check_labels(self.name(), task).map(|_| ())
     }
 

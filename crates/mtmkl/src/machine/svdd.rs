@@ -1,10 +1,13 @@
 //! Support vector data description.
 
+use std::sync::Arc;
+
 use super::{
-    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
-    check_unlabelled, sign, total_weight, weight,
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, TargetKind, Variables, check_unlabelled,
+    sign, total_weight, weight,
 };
 use crate::data::Task;
+use crate::entry::{Parameter, Part, Range};
 use crate::error::{DataProblem, Error, Place, Result};
 
 /// max α'diag(K) − α'Kα, 0 ≤ α_i ≤ C w_i, 1'α = 1: the smallest sphere around the samples, with outliers at price C times their
@@ -20,21 +23,38 @@ pub struct Svdd {
 }
 
 /// How it is known.
-pub(super) const ENTRY: MachineInfo = MachineInfo {
-    name: "svdd",
-    help: "support vector data description (the smallest sphere)",
-    parameters: &["C"],
+pub(super) static ENTRY: MachineEntry = MachineEntry {
+    part: Part {
+        name: "svdd",
+        help: "support vector data description (the smallest sphere)",
+        parameters: &[
+            Parameter::number("C", Range::Positive, "the price of an error")
+                .or(1.0)
+                .tried(&[0.05, 0.1, 0.2, 0.5, 1.0]),
+        ],
+    },
     targets: TargetKind::Unlabelled,
-    examples: || vec![MachineSpec::Svdd { c: 0.2 }],
+    build: |values| {
+        Arc::new(Svdd {
+            c: values.number("C"),
+        })
+    },
+    examples: || vec![MachineSpec::svdd(0.2)],
 };
+
+impl MachineSpec {
+    /// [`Svdd`]
+    pub fn svdd(c: f64) -> Self {
+        Self::of(&ENTRY, [c])
+    }
+}
 
 impl Machine for Svdd {
     fn name(&self) -> &'static str {
-        "svdd"
+        ENTRY.part.name
     }
 
     fn check(&self, task: &Task, samples: usize) -> Result<()> {
-        check_positive("C", self.c)?;
         check_unlabelled(self.name(), task)?;
         let least = 1.0 / total_weight(task, samples);
         if self.c < least * (1.0 - 1e-12) {

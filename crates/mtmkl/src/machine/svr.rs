@@ -1,11 +1,14 @@
 //! ε-insensitive support vector regression.
 
+use std::sync::Arc;
+
 use super::{
-    Conjugate, Dual, Machine, MachineInfo, MachineSpec, TargetKind, Variables, check_positive,
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, PRICES, TargetKind, Variables,
     check_values, numbers, weight,
 };
 use crate::data::Task;
-use crate::error::{Error, Result};
+use crate::entry::{Parameter, Part, Range};
+use crate::error::Result;
 
 /// max y'β − ε‖β‖₁ − ½ β'Kβ, |β_i| ≤ C_i, 1'β = 0.
 ///
@@ -20,35 +23,45 @@ pub struct Svr {
 }
 
 /// How it is known.
-pub(super) const ENTRY: MachineInfo = MachineInfo {
-    name: "svr",
-    help: "ε-insensitive support vector regression",
-    parameters: &["C", "epsilon"],
-    targets: TargetKind::Values,
-    examples: || {
-        vec![
-            MachineSpec::Svr {
-                c: 2.0,
-                epsilon: 0.1,
-            },
-            MachineSpec::Svr {
-                c: 1.0,
-                epsilon: 0.0,
-            },
-        ]
+pub(super) static ENTRY: MachineEntry = MachineEntry {
+    part: Part {
+        name: "svr",
+        help: "ε-insensitive support vector regression",
+        parameters: &[
+            Parameter::number("C", Range::Positive, "the price of an error")
+                .or(1.0)
+                .tried(PRICES),
+            Parameter::number(
+                "epsilon",
+                Range::AtLeast(0.0),
+                "the width of the tube, in which errors are free",
+            )
+            .or(0.1),
+        ],
     },
+    targets: TargetKind::Values,
+    build: |values| {
+        Arc::new(Svr {
+            c: values.number("C"),
+            epsilon: values.number("epsilon"),
+        })
+    },
+    examples: || vec![MachineSpec::svr(2.0, 0.1), MachineSpec::svr(1.0, 0.0)],
 };
+
+impl MachineSpec {
+    /// [`Svr`]
+    pub fn svr(c: f64, epsilon: f64) -> Self {
+        Self::of(&ENTRY, [c, epsilon])
+    }
+}
 
 impl Machine for Svr {
     fn name(&self) -> &'static str {
-        "svr"
+        ENTRY.part.name
     }
 
     fn check(&self, task: &Task, _samples: usize) -> Result<()> {
-        check_positive("C", self.c)?;
-        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
-            return Err(Error::param("epsilon", self.epsilon, "a finite number ≥ 0"));
-        }
         check_values(self.name(), task)
     }
 

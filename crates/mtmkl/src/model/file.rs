@@ -2,80 +2,23 @@
 //! for bit. One metadata key, because several would be written in no particular order.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
-use serde::{Deserialize, Serialize};
 
+use super::header::{Header, KernelHeader, RunHeader, SetHeader, TaskHeader, VERSION, read_header};
 use super::read::{eights, read_bounded};
 use super::write::write_whole;
 use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
-use crate::kernel::{KernelView, parse_kernel};
-use crate::machine::MachineSpec;
-use crate::run::{Pass, Status};
-use crate::sharing::SharingSpec;
-use crate::solver::{Fallback, SolverSpec};
+use crate::kernel::KernelView;
+use crate::registry::Registry;
+use crate::run::Pass;
 
-/// The version this library writes. Files of a later version are refused with its number; earlier ones are read.
-const VERSION: u32 = 2;
+/// The one metadata key.
 const KEY: &str = "mtmkl";
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header {
-    version: u32,
-    kernels: Vec<KernelHeader>,
-    machine: MachineSpec,
-    sharing: SharingSpec,
-    normalize: bool,
-    status: Status,
-    /// Since version 2.
-    #[serde(default)]
-    run: RunHeader,
-    tasks: Vec<TaskHeader>,
-    sets: Vec<SetHeader>,
-    #[serde(default)]
-    notes: BTreeMap<String, String>,
-}
-
-/// How the fit was run.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RunHeader {
-    tolerance: Option<f64>,
-    solver: Option<SolverSpec>,
-    fallback: Option<Fallback>,
-    rounded: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KernelHeader {
-    name: String,
-    spec: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TaskHeader {
-    name: String,
-    samples: usize,
-    set: usize,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SetHeader {
-    columns: Vec<String>,
-    samples: usize,
-    given: Vec<String>,
-    /// Since version 2.
-    #[serde(default)]
-    unit: Option<BTreeSet<String>>,
-}
 
 /// A tensor to be written.
 pub(super) struct Tensor {
@@ -136,11 +79,11 @@ impl Model {
     /// # Errors
     /// When a kernel, the machine or a term of the sharing is the user's own and has no specification to be saved by.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if let MachineSpec::Own(_) = self.machine {
+        if self.machine.entry().is_none() {
             return Err(Error::param(
                 "machine",
-                format!("`{}`, a machine of your own", self.machine.build().name()),
-                "a registered machine: one of your own has no name in files, so the model cannot be saved",
+                format!("`{}`, a machine of your own", self.machine.name()),
+                "a machine with an entry in a registry: another has no name in files, so the model cannot be saved",
             ));
         }
         let kernels = self
@@ -164,8 +107,8 @@ impl Model {
         let header = Header {
             version: VERSION,
             kernels,
-            machine: self.machine.clone(),
-            sharing: self.sharing.clone(),
+            machine: &self.machine,
+            sharing: &self.sharing,
             normalize: self.normalize,
             status: self.outcome.status,
             run: RunHeader {
@@ -279,11 +222,20 @@ impl Model {
         tensors
     }
 
-    /// Reads a model file's bytes, whatever they are.
+    /// Reads a model file's bytes, whatever they are, with kernels, machines and sharings of ours.
     ///
     /// # Errors
-    /// When they are not a model that this version can read; sizes and indices are checked before they are used.
+    /// As [`Model::from_bytes_with`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::from_bytes_with(&Registry::default(), bytes)
+    }
+
+    /// Reads a model file's bytes, whatever they are, with what the registry has.
+    ///
+    /// # Errors
+    /// When they are not a model that this version can read; sizes and indices are checked before they are used. [`Error::Unknown`] names
+    /// a kernel, a machine or a sharing that the registry does not have.
+    pub fn from_bytes_with(registry: &Registry, bytes: &[u8]) -> Result<Self> {
         let (_, metadata) =
             SafeTensors::read_metadata(bytes).map_err(|error| format_error(error.to_string()))?;
         let header = metadata
@@ -293,9 +245,7 @@ impl Model {
             .ok_or_else(|| {
                 format_error("the file has no `mtmkl` header; it was not written by mtmkl")
             })?;
-        check_version(header)?;
-        let header: Header = serde_json::from_str(header)
-            .map_err(|error| format_error(format!("bad header: {error}")))?;
+        let (header, machine, sharing) = read_header(header, registry)?;
         let file = Reader(
             SafeTensors::deserialize(bytes).map_err(|error| format_error(error.to_string()))?,
         );
@@ -312,7 +262,7 @@ impl Model {
             .enumerate()
             .map(|(number, set)| file.support_set(number, set))
             .collect::<Result<Vec<_>>>()?;
-        let views = kernel_views(&header.kernels, &sets)?;
+        let views = kernel_views(registry, &header.kernels, &sets)?;
         let offsets = file.floats("offsets", Some(tasks))?;
         let task_models = header
             .tasks
@@ -327,8 +277,8 @@ impl Model {
         let shape = Shape { tasks, kernels };
         Ok(Self {
             kernels: views,
-            machine: header.machine,
-            sharing: header.sharing,
+            machine,
+            sharing,
             normalize: header.normalize,
             parts: parts::read(&file, shape, common.as_ref(), specific.as_ref())?,
             theta,
@@ -363,28 +313,43 @@ impl Model {
         write_whole(path.as_ref(), &self.to_bytes()?)
     }
 
-    /// Reads a model.
+    /// Reads a model of kernels, machines and sharings of ours.
     ///
     /// # Errors
     /// When the file cannot be read, or as [`Model::from_bytes`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::load_with(&Registry::default(), path)
+    }
+
+    /// Reads a model, with what the registry has.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or as [`Model::from_bytes_with`].
+    pub fn load_with(registry: &Registry, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = read_bounded(path).map_err(|source| Error::Io {
             path: path.to_path_buf(),
             source,
         })?;
-        Self::from_bytes(&bytes)
+        Self::from_bytes_with(registry, &bytes)
     }
 }
 
 /// The kernels, for these sample sets.
-fn kernel_views(kernels: &[KernelHeader], sets: &[SupportSet]) -> Result<Vec<KernelView>> {
+fn kernel_views(
+    registry: &Registry,
+    kernels: &[KernelHeader],
+    sets: &[SupportSet],
+) -> Result<Vec<KernelView>> {
     // Checked one by one: a few bytes can ask for many columns, and only those there are cost memory.
     let views = kernels
         .iter()
         .map(|kernel| {
-            let mut view =
-                parse_kernel(&kernel.spec).map_err(|error| format_error(error.to_string()))?;
+            let name = kernel.spec.split([':', '@']).next().unwrap_or_default();
+            registry.kernel(name.trim())?;
+            let mut view = registry
+                .parse_kernel(&kernel.spec)
+                .map_err(|error| format_error(error.to_string()))?;
             view.name.clone_from(&kernel.name);
             for set in sets {
                 view.columns
@@ -408,23 +373,6 @@ fn kernel_views(kernels: &[KernelHeader], sets: &[SupportSet]) -> Result<Vec<Ker
         }
     }
     Ok(views)
-}
-
-/// Only the version, so that a newer header with unknown fields is told from a broken one.
-fn check_version(header: &str) -> Result<()> {
-    #[derive(Deserialize)]
-    struct Only {
-        version: u32,
-    }
-    let found: Only = serde_json::from_str(header)
-        .map_err(|error| format_error(format!("bad header: {error}")))?;
-    if found.version > VERSION {
-        return Err(format_error(format!(
-            "it has format version {}, this mtmkl reads up to {VERSION}; use a newer mtmkl",
-            found.version
-        )));
-    }
-    Ok(())
 }
 
 /// Tensors of a file, checked as they are read.

@@ -1,6 +1,7 @@
 //! What a fit leaves behind: kernel weights, machines, the certificate; support rows only.
 
 mod file;
+mod header;
 mod parts;
 mod predict;
 mod read;

@@ -80,7 +80,8 @@ impl Choice {
         tasks: &[Task],
         shape: Shape,
     ) -> Result<Self> {
-        let is_own = matches!(machine, MachineSpec::Own(_));
+        machine.check()?;
+        let is_own = !machine.is_ours();
         let machine = machine.build();
         for task in tasks {
             let samples = task.count(sets[task.samples].count());

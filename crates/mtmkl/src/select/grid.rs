@@ -2,113 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::machine::MachineSpec;
 use crate::sharing::SharingSpec;
-
-/// A number that a machine or a sharing has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Parameter {
-    /// The price of an error.
-    #[serde(rename = "C")]
-    C,
-    /// The ridge.
-    Lambda,
-    /// The share of samples that may be left out.
-    Nu,
-    /// The width of the tube.
-    Epsilon,
-    /// The norm's exponent inside a task.
-    P,
-    /// The norm's exponent between tasks.
-    Q,
-    /// The bound on the norm.
-    Radius,
-    /// How much weight may be the tasks' own.
-    Beta,
-    /// The bound on each weight.
-    Upper,
-}
-
-impl Parameter {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::C,
-        Self::Lambda,
-        Self::Nu,
-        Self::Epsilon,
-        Self::P,
-        Self::Q,
-        Self::Radius,
-        Self::Beta,
-        Self::Upper,
-    ];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::C => "C",
-            Self::Lambda => "lambda",
-            Self::Nu => "nu",
-            Self::Epsilon => "epsilon",
-            Self::P => "p",
-            Self::Q => "q",
-            Self::Radius => "radius",
-            Self::Beta => "beta",
-            Self::Upper => "upper",
-        }
-    }
-
-    /// The parameter of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
-
-    /// Its value in a cell, where the cell's machine or sharing has it.
-    pub fn of(self, cell: &Cell) -> Option<f64> {
-        let mut cell = cell.clone();
-        self.place(&mut cell).copied()
-    }
-
-    /// Where a cell keeps it.
-    fn place(self, cell: &mut Cell) -> Option<&mut f64> {
-        use MachineSpec as M;
-        use SharingSpec as S;
-        match (self, &mut cell.machine, &mut cell.sharing) {
-            (Self::C, M::Svc { c, .. } | M::Svr { c, .. } | M::Svdd { c }, _) => Some(c),
-            (Self::Lambda, M::Krr { lambda }, _) => Some(lambda),
-            (Self::Nu, M::OneClass { nu }, _) => Some(nu),
-            (Self::Epsilon, M::Svr { epsilon, .. }, _) => Some(epsilon),
-            (
-                Self::P,
-                _,
-                S::Lp { p, .. }
-                | S::Common { p, .. }
-                | S::Independent { p, .. }
-                | S::Group { p, .. }
-                | S::Pscs { p, .. },
-            ) => Some(p),
-            (Self::Q, _, S::Group { q, .. } | S::Pscs { q, .. }) => Some(q),
-            (
-                Self::Radius,
-                _,
-                S::Lp { radius, .. }
-                | S::Common { radius, .. }
-                | S::Independent { radius, .. }
-                | S::Group { radius, .. }
-                | S::Pscs { radius, .. }
-                | S::PriorBall { radius, .. },
-            ) => Some(radius),
-            (Self::Beta, _, S::Tang { beta }) => Some(beta),
-            (Self::Upper, _, S::BoxSimplex { upper }) => Some(upper),
-            _ => None,
-        }
-    }
-}
 
 /// One choice of everything that is searched over.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -121,11 +19,44 @@ pub struct Cell {
     pub machine: MachineSpec,
 }
 
+impl Cell {
+    /// The number of this name, where the cell's machine or sharing has it.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.machine.get(name).or_else(|| self.sharing.get(name))
+    }
+
+    /// Whether the cell's machine or sharing takes a number of this name.
+    pub fn takes(&self, name: &str) -> bool {
+        self.machine.takes(name) || self.sharing.takes(name)
+    }
+
+    /// Gives it another value, to both where both take it.
+    fn set(&mut self, name: &str, value: f64) {
+        self.machine.set(name, value);
+        self.sharing.set(name, value);
+    }
+}
+
+/// The numbers that machines and sharings of these cells take.
+fn numbers_of(cells: &[Cell]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for cell in cells {
+        let machine = cell.machine.entry().map(|entry| &entry.part);
+        let parts = machine.into_iter().chain([&cell.sharing.entry().part]);
+        for parameter in parts.flat_map(|part| part.parameters) {
+            if parameter.is_number() && !names.contains(&parameter.name) {
+                names.push(parameter.name);
+            }
+        }
+    }
+    names
+}
+
 /// A parameter and the values to try.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// The parameter.
-    pub parameter: Parameter,
+    /// The name of a number that the machine or a sharing has, as in files.
+    pub parameter: String,
     /// Its values.
     pub values: Vec<f64>,
 }
@@ -174,31 +105,33 @@ impl Grid {
             .collect();
         // Sharing parameters first: machine parameters then change fastest.
         let mut axes: Vec<&Axis> = axes.iter().collect();
-        axes.sort_by_key(|axis| axis.parameter < Parameter::P);
+        axes.sort_by_key(|axis| machine.takes(&axis.parameter));
         for axis in axes {
-            let name = axis.parameter.name();
+            let name = axis.parameter.as_str();
             if axis.values.is_empty() {
-                return Err(Error::param(name, "an empty list", "at least one value"));
+                return Err(Error::Spec {
+                    spec: format!("`{name}` in the grid"),
+                    problem: "an empty list, expected at least one value".to_string(),
+                });
             }
-            if cells.iter().all(|cell| axis.parameter.of(cell).is_none()) {
-                return Err(Error::param(
-                    name,
-                    "in the grid",
-                    "a parameter of the machine or of one of the sharings in the grid",
-                ));
+            if !cells.iter().any(|cell| cell.takes(name)) {
+                return Err(Error::Unknown {
+                    what: "number of the machine or of one of the sharings in the grid",
+                    name: name.to_string(),
+                    known: numbers_of(&cells).join(", "),
+                });
             }
             cells = cells
                 .into_iter()
                 .flat_map(|cell| {
-                    let count = match axis.parameter.of(&cell) {
-                        Some(_) => axis.values.len(),
-                        None => 1,
+                    let count = if cell.takes(name) {
+                        axis.values.len()
+                    } else {
+                        1
                     };
                     (0..count).map(move |value| {
                         let mut cell = cell.clone();
-                        if let Some(place) = axis.parameter.place(&mut cell) {
-                            *place = axis.values[value];
-                        }
+                        cell.set(name, axis.values[value]);
                         cell
                     })
                 })

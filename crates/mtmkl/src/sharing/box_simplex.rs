@@ -1,7 +1,7 @@
 //! Σθ = total, 0 ≤ θ ≤ upper (soft-margin MKL with the hinge loss).
 
-use super::lp_ball::check_positive;
 use super::{Constraint, Set, negativity};
+use crate::entry::Range;
 use crate::error::{Error, Result};
 
 /// {0 ≤ θ ≤ upper : Σ_m θ_m = total}. Support function: upper on each of the largest entries until the total is spent.
@@ -15,8 +15,8 @@ pub struct BoxSimplex {
 
 impl Set for BoxSimplex {
     fn check(&self, kernels: usize) -> Result<()> {
-        check_positive("total", self.total)?;
-        check_positive("upper", self.upper)?;
+        Range::Positive.check("total", self.total)?;
+        Range::Positive.check("upper", self.upper)?;
         let least = self.total / kernels as f64;
         if self.upper < least {
             let expected = format!(

@@ -1,7 +1,8 @@
 //! The L_p–L_q group ball: tasks compete for one budget.
 
-use super::lp_ball::{check_exponent, check_positive, dual_norm, maximise, norm};
+use super::lp_ball::{dual_norm, maximise, norm};
 use super::{Constraint, Reach, Term, negativity};
+use crate::entry::Range;
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
 
@@ -28,9 +29,9 @@ impl Term for Group {
     }
 
     fn check(&self, _shape: Shape) -> Result<()> {
-        check_exponent("p", self.p)?;
-        check_exponent("q", self.q)?;
-        check_positive("radius", self.radius)
+        Range::AtLeast(1.0).check("p", self.p)?;
+        Range::AtLeast(1.0).check("q", self.q)?;
+        Range::Positive.check("radius", self.radius)
     }
 
     fn start(&self, out: &mut Grid) {

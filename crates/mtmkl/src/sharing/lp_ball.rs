@@ -1,7 +1,8 @@
 //! ‖θ‖_p ≤ radius, θ ≥ 0.
 
 use super::{Constraint, Set, negativity};
-use crate::error::{Error, Result};
+use crate::entry::Range;
+use crate::error::Result;
 
 /// {θ ≥ 0 : ‖θ‖_p ≤ radius}, p ≥ 1. Support function: radius · ‖s⁺‖_{p*}, p* = p/(p−1).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,24 +11,6 @@ pub struct LpBall {
     pub p: f64,
     /// The bound on the norm, > 0.
     pub radius: f64,
-}
-
-/// p or q as a user gave it: a finite number ≥ 1.
-pub(super) fn check_exponent(name: &'static str, value: f64) -> Result<()> {
-    if value.is_finite() && value >= 1.0 {
-        Ok(())
-    } else {
-        Err(Error::param(name, value, "a finite number ≥ 1"))
-    }
-}
-
-/// A bound as a user gave it: a finite number > 0.
-pub(super) fn check_positive(name: &'static str, value: f64) -> Result<()> {
-    if value.is_finite() && value > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::param(name, value, "a finite number > 0"))
-    }
 }
 
 /// ‖x‖_p for x ≥ 0, computed after dividing by the largest entry: x^10 must not overflow or vanish.
@@ -97,8 +80,8 @@ pub(super) fn largest_entry(s: &[f64]) -> Option<(usize, f64)> {
 
 impl Set for LpBall {
     fn check(&self, _kernels: usize) -> Result<()> {
-        check_exponent("p", self.p)?;
-        check_positive("radius", self.radius)
+        Range::AtLeast(1.0).check("p", self.p)?;
+        Range::Positive.check("radius", self.radius)
     }
 
     fn start(&self, out: &mut [f64]) {

@@ -11,7 +11,9 @@
 //! The linear maximisation oracle max ⟨s, θ⟩ of a sum is the sum of the oracles, and the support function σ_Ψ(s) likewise. That
 //! oracle is all that Algorithm 1 and the certificate need; the second-order solver also asks for the [`Constraint`].
 //!
-//! This room sees `grid` (and `error`) only.
+//! Sharings with a name are sums of these, one file each in `named/`.
+//!
+//! This room sees `grid` and `entry` (and `error`) only.
 
 mod box_simplex;
 mod fixed;
@@ -19,11 +21,12 @@ mod group;
 mod level;
 mod lift;
 mod lp_ball;
+mod named;
 mod prior_ball;
 mod reach;
-mod registry;
 mod simplex;
 mod spec;
+mod term;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -34,11 +37,12 @@ pub use group::Group;
 pub use level::Level;
 pub use lift::{Common, Independent};
 pub use lp_ball::LpBall;
+pub(crate) use named::SHARINGS;
 pub use prior_ball::PriorBall;
 pub use reach::Reach;
-pub use registry::{SharingInfo, registered_sharings};
 pub use simplex::Simplex;
-pub use spec::{OwnTerm, SetSpec, SharingSpec, TermSpec};
+pub use spec::{SharingEntry, SharingSpec};
+pub use term::{OwnTerm, SetSpec, TermSpec};
 
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
@@ -69,7 +73,7 @@ pub trait Set: Debug + Send + Sync {
 
 /// One summand of Ψ, in its own variables: a grid with a row for all tasks, for each task, or for each of some groups of tasks.
 ///
-/// A user's own term goes into a problem by [`SharingSpec::own`], or beside registered ones by [`TermSpec::Own`].
+/// A user's own term goes into a problem by [`SharingSpec::own`], or beside registered ones by [`TermSpec::own`]; a [`SharingEntry`] gives it a name.
 pub trait Term: Debug + Send + Sync {
     /// The rows, and which tasks each of them reaches. It does not change.
     fn reach(&self) -> Reach;

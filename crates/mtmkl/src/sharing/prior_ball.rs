@@ -1,7 +1,7 @@
 //! A ball around prior weights (Cortes, Mohri and Rostamizadeh, for kernel ridge regression).
 
-use super::lp_ball::check_positive;
 use super::{Constraint, Set, negativity};
+use crate::entry::Range;
 use crate::error::{Error, Result};
 
 /// {θ ≥ 0 : ‖θ − prior‖₂ ≤ radius}.
@@ -35,7 +35,7 @@ pub(super) fn check_weights(name: &'static str, weights: &[f64], kernels: usize)
 impl Set for PriorBall {
     fn check(&self, kernels: usize) -> Result<()> {
         check_weights("prior", &self.prior, kernels)?;
-        check_positive("radius", self.radius)
+        Range::Positive.check("radius", self.radius)
     }
 
     fn start(&self, out: &mut [f64]) {

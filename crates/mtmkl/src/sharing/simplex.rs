@@ -1,7 +1,8 @@
 //! Σθ = total, θ ≥ 0 (SimpleMKL).
 
-use super::lp_ball::{check_positive, largest_entry};
+use super::lp_ball::largest_entry;
 use super::{Constraint, Set, negativity};
+use crate::entry::Range;
 use crate::error::Result;
 
 /// {θ ≥ 0 : Σ_m θ_m = total}. Support function: total · max_m s_m.
@@ -13,7 +14,7 @@ pub struct Simplex {
 
 impl Set for Simplex {
     fn check(&self, _kernels: usize) -> Result<()> {
-        check_positive("total", self.total)
+        Range::Positive.check("total", self.total)
     }
 
     fn start(&self, out: &mut [f64]) {

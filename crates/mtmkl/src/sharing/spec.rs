@@ -2,245 +2,115 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value as Json};
 
-use super::lp_ball::{check_exponent, check_positive};
-use super::{
-    BoxSimplex, Common, Fixed, Group, Independent, LpBall, PriorBall, Sharing, Simplex, Term,
-};
-use crate::error::{Error, Result};
+use super::named::SHARINGS;
+use super::{OwnTerm, Sharing, Term, TermSpec};
+use crate::entry::{Entry, Kind, Part, Value, Values, entry_of};
+use crate::error::Result;
 use crate::grid::Shape;
 
-fn one() -> f64 {
-    1.0
+/// How a sharing is known: registering its entry is all that flags, files, searches and the conformance suite need.
+#[derive(Debug)]
+pub struct SharingEntry {
+    /// Name, help and parameters.
+    pub part: Part,
+    /// The terms whose sum it is, for T tasks and M kernels; [`TermSpec::own`] where one is not of ours.
+    pub terms: fn(&Values, Shape) -> Result<Vec<TermSpec>>,
+    /// Examples for T tasks and M kernels that together touch every special case.
+    pub examples: fn(Shape) -> Vec<SharingSpec>,
 }
 
-/// A sharing by name, with its parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-#[non_exhaustive]
-pub enum SharingSpec {
-    /// ‖θ‖_p ≤ radius, for one task (L_p-MKL).
-    Lp {
-        /// p ≥ 1.
-        p: f64,
-        /// Bound on the norm.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// CS: θᵗ = ζ for all tasks, ‖ζ‖_p ≤ radius.
-    Common {
-        /// p ≥ 1.
-        p: f64,
-        /// Bound on the norm.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// IS: ‖θᵗ‖_p ≤ radius for each task.
-    Independent {
-        /// p ≥ 1.
-        p: f64,
-        /// Bound on the norm.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// (Σ_t ‖θᵗ‖_p^q)^{1/q} ≤ radius.
-    Group {
-        /// p ≥ 1.
-        p: f64,
-        /// q ≥ 1.
-        q: f64,
-        /// Bound on the mixed norm.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// θᵗ = ζ + γᵗ, ‖ζ‖_p ≤ radius, (Σ_t ‖γᵗ‖_p^q)^{1/q} ≤ radius: partially shared common space.
-    Pscs {
-        /// p ≥ 1.
-        p: f64,
-        /// q ≥ 1.
-        q: f64,
-        /// Bound on both norms.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// θᵗ = ζ + γᵗ ≥ 0, Σ_m θ_mᵗ = 1 for every t, Σγ ≤ β (Tang et al.).
-    Tang {
-        /// β ≥ 0: how much weight may be the tasks' own, over all tasks together.
-        beta: f64,
-    },
-    /// Σ_m θ_m = 1, one θ for all tasks (SimpleMKL).
-    Simplex,
-    /// Σ_m θ_m = 1, θ ≤ upper, one θ for all tasks (soft-margin MKL).
-    BoxSimplex {
-        /// Bound on each weight.
-        upper: f64,
-    },
-    /// θ ≥ 0, ‖θ − prior‖₂ ≤ radius, one θ for all tasks.
-    PriorBall {
-        /// θ⁰; the uniform 1/M when absent.
-        #[serde(default)]
-        prior: Option<Vec<f64>>,
-        /// Λ.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// Given weights, the same for all tasks.
-    Fixed {
-        /// M weights.
-        weights: Vec<f64>,
-    },
-    /// θ = 1/M everywhere: the plain average, the baseline to beat.
-    Uniform,
-    /// A sum of terms that the user composes.
-    Sum {
-        /// The terms.
-        terms: Vec<TermSpec>,
-    },
-}
+impl Entry for SharingEntry {
+    const WHAT: &str = "sharing";
 
-/// A base set by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "set", rename_all = "kebab-case", deny_unknown_fields)]
-#[non_exhaustive]
-pub enum SetSpec {
-    /// [`LpBall`]
-    LpBall {
-        /// p ≥ 1.
-        p: f64,
-        /// Bound on the norm.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// [`Simplex`]
-    Simplex {
-        /// The sum.
-        #[serde(default = "one")]
-        total: f64,
-    },
-    /// [`BoxSimplex`]
-    BoxSimplex {
-        /// The sum.
-        #[serde(default = "one")]
-        total: f64,
-        /// Bound on each weight.
-        upper: f64,
-    },
-    /// [`PriorBall`]
-    PriorBall {
-        /// θ⁰.
-        prior: Vec<f64>,
-        /// Λ.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// [`Fixed`]
-    Fixed {
-        /// M weights.
-        weights: Vec<f64>,
-    },
-}
-
-/// A term by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum TermSpec {
-    /// One vector for all tasks.
-    Common(SetSpec),
-    /// One vector for each task.
-    Independent(SetSpec),
-    /// [`Group`]
-    Group {
-        /// p ≥ 1.
-        p: f64,
-        /// q ≥ 1.
-        q: f64,
-        /// Bound on the mixed norm.
-        #[serde(default = "one")]
-        radius: f64,
-    },
-    /// A term of the user's own, which has no name to be written by.
-    #[serde(skip)]
-    Own(OwnTerm),
-}
-
-/// A term of the user's own. Two are equal when they are the same one.
-#[derive(Debug, Clone)]
-pub struct OwnTerm(pub Arc<dyn Term>);
-
-impl PartialEq for OwnTerm {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    fn part(&self) -> &Part {
+        &self.part
     }
 }
 
-impl TermSpec {
-    /// The term itself.
-    pub fn term(&self) -> Arc<dyn Term> {
-        macro_rules! lifted {
-            ($lift:ident, $set:expr) => {
-                match $set.clone() {
-                    SetSpec::LpBall { p, radius } => {
-                        Arc::new($lift(LpBall { p, radius })) as Arc<dyn Term>
-                    }
-                    SetSpec::Simplex { total } => Arc::new($lift(Simplex { total })),
-                    SetSpec::BoxSimplex { total, upper } => {
-                        Arc::new($lift(BoxSimplex { total, upper }))
-                    }
-                    SetSpec::PriorBall { prior, radius } => {
-                        Arc::new($lift(PriorBall { prior, radius }))
-                    }
-                    SetSpec::Fixed { weights } => Arc::new($lift(Fixed { weights })),
-                }
-            };
-        }
-        match self {
-            Self::Common(set) => lifted!(Common, set),
-            Self::Independent(set) => lifted!(Independent, set),
-            Self::Group { p, q, radius } => Arc::new(Group {
-                p: *p,
-                q: *q,
-                radius: *radius,
-            }),
-            Self::Own(own) => Arc::clone(&own.0),
-        }
+/// A sharing by name, with its parameters.
+#[derive(Debug, Clone)]
+pub struct SharingSpec {
+    entry: &'static SharingEntry,
+    values: Values,
+    /// Of a sum.
+    terms: Vec<TermSpec>,
+}
+
+impl PartialEq for SharingSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values && self.terms == other.terms
     }
 }
 
 impl SharingSpec {
-    /// The sum of terms of the user's own. A model of it can be used, not saved.
+    /// The sharing of an entry with these values, in the order of its parameters; the default for those that are not there.
+    pub fn of<V: Into<Value>>(
+        entry: &'static SharingEntry,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        Self {
+            entry,
+            values: Values::new(&entry.part, values),
+            terms: Vec::new(),
+        }
+    }
+
+    /// The sum of terms of the user's own. A model of it can be used, not saved; with an entry of its own in a
+    /// [`Registry`](crate::Registry) it can.
     pub fn own(terms: impl IntoIterator<Item = Arc<dyn Term>>) -> Self {
         let terms = terms.into_iter().map(OwnTerm).map(TermSpec::Own);
-        Self::Sum {
-            terms: terms.collect(),
-        }
+        Self::sum(terms.collect())
+    }
+
+    /// The same with these terms, for an entry that takes some.
+    #[must_use]
+    pub fn with_terms(self, terms: Vec<TermSpec>) -> Self {
+        Self { terms, ..self }
     }
 
     /// Whether all of it has a name, so that it can be written to a file.
     pub fn is_named(&self) -> bool {
-        let Self::Sum { terms } = self else {
-            return true;
-        };
-        !terms.iter().any(|term| matches!(term, TermSpec::Own(_)))
+        let mut terms = self.terms.iter();
+        !terms.any(|term| matches!(term, TermSpec::Own(_)))
     }
 
-    /// The registered name.
+    /// The entry.
+    pub fn entry(&self) -> &'static SharingEntry {
+        self.entry
+    }
+
+    /// The name.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Lp { .. } => "lp",
-            Self::Common { .. } => "common",
-            Self::Independent { .. } => "independent",
-            Self::Group { .. } => "group",
-            Self::Pscs { .. } => "pscs",
-            Self::Tang { .. } => "tang",
-            Self::Simplex => "simplex",
-            Self::BoxSimplex { .. } => "box-simplex",
-            Self::PriorBall { .. } => "prior-ball",
-            Self::Fixed { .. } => "fixed",
-            Self::Uniform => "uniform",
-            Self::Sum { .. } => "sum",
-        }
+        self.entry.part.name
+    }
+
+    /// The values of its parameters.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// Whether it takes a number of this name.
+    pub fn takes(&self, name: &str) -> bool {
+        self.values.takes(name)
+    }
+
+    /// The number of this name, where it has one.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.values.get(name)
+    }
+
+    /// The number of this name; no number, where it has none.
+    pub fn number(&self, name: &str) -> f64 {
+        self.values.number(name)
+    }
+
+    /// Gives a number another value; whether it has one of this name.
+    pub fn set(&mut self, name: &str, value: f64) -> bool {
+        self.values.set(name, value)
     }
 
     /// The terms whose sum it is, for T tasks and M kernels.
@@ -248,82 +118,10 @@ impl SharingSpec {
     /// # Errors
     /// When a parameter is outside its range.
     pub fn terms(&self, shape: Shape) -> Result<Vec<TermSpec>> {
-        let uniform = || vec![1.0 / shape.kernels as f64; shape.kernels];
-        Ok(match self {
-            Self::Lp { p, radius } if shape.tasks == 1 => {
-                vec![TermSpec::Common(SetSpec::LpBall {
-                    p: *p,
-                    radius: *radius,
-                })]
-            }
-            Self::Lp { .. } => {
-                let expected =
-                    "`common`, `independent`, `group`, `pscs` or `tang` for more than one task";
-                return Err(Error::param(
-                    "sharing",
-                    format!("`lp` with {} tasks", shape.tasks),
-                    expected,
-                ));
-            }
-            Self::Common { p, radius } => vec![TermSpec::Common(SetSpec::LpBall {
-                p: *p,
-                radius: *radius,
-            })],
-            Self::Independent { p, radius } => {
-                vec![TermSpec::Independent(SetSpec::LpBall {
-                    p: *p,
-                    radius: *radius,
-                })]
-            }
-            Self::Group { p, q, radius } => vec![TermSpec::Group {
-                p: *p,
-                q: *q,
-                radius: *radius,
-            }],
-            Self::Pscs { p, q, radius } => vec![
-                TermSpec::Common(SetSpec::LpBall {
-                    p: *p,
-                    radius: *radius,
-                }),
-                TermSpec::Group {
-                    p: *p,
-                    q: *q,
-                    radius: *radius,
-                },
-            ],
-            Self::Tang { beta } => {
-                if !(beta.is_finite() && *beta >= 0.0) {
-                    return Err(Error::param("beta", beta, "a finite number ≥ 0"));
-                }
-                // Σγ ≤ β allows each task an own share b = min(1, β/T): Ψ = (1−b) · common simplex + b · simplex per task.
-                let own = (beta / shape.tasks as f64).min(1.0);
-                let mut terms = Vec::new();
-                if own < 1.0 {
-                    terms.push(TermSpec::Common(SetSpec::Simplex { total: 1.0 - own }));
-                }
-                if own > 0.0 {
-                    terms.push(TermSpec::Independent(SetSpec::Simplex { total: own }));
-                }
-                terms
-            }
-            Self::Simplex => vec![TermSpec::Common(SetSpec::Simplex { total: 1.0 })],
-            Self::BoxSimplex { upper } => vec![TermSpec::Common(SetSpec::BoxSimplex {
-                total: 1.0,
-                upper: *upper,
-            })],
-            Self::PriorBall { prior, radius } => {
-                let prior = prior.clone().unwrap_or_else(uniform);
-                vec![TermSpec::Common(SetSpec::PriorBall {
-                    prior,
-                    radius: *radius,
-                })]
-            }
-            Self::Fixed { weights } => vec![TermSpec::Common(SetSpec::Fixed {
-                weights: weights.clone(),
-            })],
-            Self::Uniform => vec![TermSpec::Common(SetSpec::Fixed { weights: uniform() })],
-            Self::Sum { terms } => terms.clone(),
-        })
+        self.values.check()?;
+        let mut terms = (self.entry.terms)(&self.values, shape)?;
+        terms.extend(self.terms.iter().cloned());
+        Ok(terms)
     }
 
     /// Ψ for T tasks and M kernels.
@@ -331,12 +129,53 @@ impl SharingSpec {
     /// # Errors
     /// When a parameter is outside its range or does not fit the shape.
     pub fn build(&self, shape: Shape) -> Result<Sharing> {
-        if let Self::Group { p, q, radius } | Self::Pscs { p, q, radius } = self {
-            check_exponent("p", *p)?;
-            check_exponent("q", *q)?;
-            check_positive("radius", *radius)?;
-        }
         let terms = self.terms(shape)?.iter().map(TermSpec::term).collect();
         Sharing::new(self.name(), terms, shape)
+    }
+
+    /// `{"name": …, …}` of a file, with the sharings known.
+    pub(crate) fn read(known: &[&'static SharingEntry], object: Map<String, Json>) -> Result<Self> {
+        let (entry, mut rest) = entry_of(known, object)?;
+        let part = &entry.part;
+        let mut terms = Vec::new();
+        if let Some(name) = terms_of(part) {
+            let given = rest.remove(name).unwrap_or(Json::Null);
+            terms = serde_json::from_value(given)
+                .map_err(|error| part.problem(format!("`{name}`: {error}")))?;
+            rest.insert(name.to_string(), Json::Array(Vec::new()));
+        }
+        let values = Values::read(part, rest)?;
+        Ok(Self {
+            entry,
+            values,
+            terms,
+        })
+    }
+}
+
+/// The name of the parameter that has terms, where there is one.
+fn terms_of(part: &Part) -> Option<&'static str> {
+    let mut parameters = part.parameters.iter();
+    let found = parameters.find(|parameter| parameter.kind == Kind::Terms);
+    found.map(|parameter| parameter.name)
+}
+
+impl Serialize for SharingSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let Some(name) = terms_of(&self.entry.part) else {
+            return self.values.serialize(serializer);
+        };
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("name", self.name())?;
+        map.serialize_entry(name, &self.terms)?;
+        map.end()
+    }
+}
+
+/// Of our sharings; a [`Registry`](crate::Registry) reads others too.
+impl<'de> Deserialize<'de> for SharingSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let object = Map::deserialize(deserializer)?;
+        Self::read(SHARINGS, object).map_err(serde::de::Error::custom)
     }
 }

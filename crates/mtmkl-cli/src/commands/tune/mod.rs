@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::entry::Parameter;
 use mtmkl::error::DataProblem;
-use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Parameter, Search, Trial, in_parallel};
-use mtmkl::{Pool, Problem, Task};
+use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Search, Trial, in_parallel};
+use mtmkl::{Pool, Problem, Registry, Task};
 use serde::{Deserialize, Serialize};
 
 use self::folds::{fold_of, splits};
@@ -59,6 +60,7 @@ struct Tune {
     grid: Grid,
     /// For each kernel set, its specifications as given.
     kernel_sets: Vec<Vec<String>>,
+    registry: Registry,
     folds: Vec<Fold>,
     /// What the folds are, in words.
     split: String,
@@ -170,21 +172,10 @@ fn kernel_sets(args: &mut TuneArgs) -> Result<Vec<Vec<String>>> {
 /// Writes a cell's values where `fit` would find them.
 fn settle(args: &mut FitArgs, cell: &Cell) {
     args.sharing = Some(cell.sharing.name().to_string());
-    for parameter in Parameter::ALL {
-        let Some(value) = parameter.of(cell) else {
-            continue;
-        };
-        match parameter {
-            Parameter::C => args.c = value,
-            Parameter::Lambda => args.lambda = value,
-            Parameter::Nu => args.nu = value,
-            Parameter::Epsilon => args.epsilon = value,
-            Parameter::P => args.p = value,
-            Parameter::Q => args.q = value,
-            Parameter::Radius => args.radius = value,
-            Parameter::Beta => args.beta = Some(value),
-            Parameter::Upper => args.upper = Some(value),
-            _ => {}
+    let parameters: Vec<&Parameter> = args.registry.parameters().map(|(_, one)| one).collect();
+    for parameter in parameters {
+        if let Some(value) = cell.get(parameter.name) {
+            args.parameters.set(&parameter.flag(), value);
         }
     }
 }
@@ -214,9 +205,9 @@ impl Tune {
         let grid =
             Grid::new(&machine, &sharings, kernel_sets.len(), &wanted.axes).map_err(|error| {
                 match error {
-                    mtmkl::Error::Param { name, expected, .. } => {
-                        anyhow!("--grid {name}=…: expected {expected}")
-                    }
+                    mtmkl::Error::Unknown { name, known, .. } => anyhow!(
+                        "--grid {name}=…: expected a parameter of the machine or of one of the sharings in the grid: {known}"
+                    ),
                     other => other.into(),
                 }
             })?;
@@ -236,6 +227,7 @@ impl Tune {
             inlier: args.inlier.clone(),
             grid,
             kernel_sets,
+            registry: args.fit.registry.clone(),
             folds,
             split,
             tasks: dataset.tasks.clone(),
@@ -303,7 +295,7 @@ impl Tune {
             warm: true,
             stop: stop.clone(),
         };
-        let starts = Starts::beside(path);
+        let starts = Starts::beside(path, &args.fit.registry);
         let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
         if known < total {
             let prepared = problem.prepare(&preparation).map_err(located)?;
@@ -437,7 +429,7 @@ impl Tune {
             .map(|set| {
                 let mut positions = Vec::new();
                 for spec in set {
-                    for view in mtmkl::kernel::parse_kernels(spec)? {
+                    for view in self.registry.parse_kernels(spec)? {
                         let at = kernels.iter().position(|known| known.name == view.name);
                         positions.push(
                             at.with_context(|| format!("kernel `{}` is not there", view.name))?,

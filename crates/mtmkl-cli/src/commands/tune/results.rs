@@ -1,6 +1,6 @@
 //! Scores over the grid: a table, JSON, a picture.
 
-use mtmkl::select::{Metric, Parameter};
+use mtmkl::select::Metric;
 use mtmkl_report::HeatMap;
 use serde_json::{Value, json};
 
@@ -81,14 +81,20 @@ impl Results {
                 .collect(),
         ));
         // Sharing parameters before machine parameters, as in the grid.
-        let mut parameters = Parameter::ALL;
-        parameters.sort_by_key(|parameter| *parameter < Parameter::P);
-        for parameter in parameters {
+        let mut names: Vec<(bool, &str, String)> = Vec::new();
+        for (_, parameter) in tune.registry.parameters() {
+            let is_machine = cells[0].machine.takes(parameter.name);
+            if parameter.is_number() && names.iter().all(|known| known.1 != parameter.name) {
+                names.push((is_machine, parameter.name, parameter.flag()));
+            }
+        }
+        names.sort_by_key(|known| known.0);
+        for (_, name, flag) in names {
             let texts = cells
                 .iter()
-                .map(|cell| parameter.of(cell).map_or("–".to_string(), short))
+                .map(|cell| cell.get(name).map_or("–".to_string(), short))
                 .collect();
-            columns.push((parameter.name().to_string(), texts));
+            columns.push((flag, texts));
         }
         columns.retain(|(_, texts)| texts.iter().any(|text| *text != texts[0]));
         if columns.is_empty() {

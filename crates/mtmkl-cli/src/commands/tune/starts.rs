@@ -3,19 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use mtmkl::Model;
 use mtmkl::select::Chain;
+use mtmkl::{Model, Registry};
 
 /// Model files beside a journal, at most two for each chain at work.
 #[derive(Debug)]
 pub(super) struct Starts {
     journal: PathBuf,
+    registry: Registry,
 }
 
 impl Starts {
-    pub(super) fn beside(journal: &Path) -> Self {
+    pub(super) fn beside(journal: &Path, registry: &Registry) -> Self {
         Self {
             journal: journal.to_path_buf(),
+            registry: registry.clone(),
         }
     }
 
@@ -59,7 +61,8 @@ impl Starts {
             let at = chain.cells.iter().position(|cell| cell == first)?;
             chain.cells.get(at.checked_sub(1)?)
         });
-        let last = before.and_then(|&cell| Model::load(self.path(chain.fold, cell)).ok());
+        let last = before
+            .and_then(|&cell| Model::load_with(&self.registry, self.path(chain.fold, cell)).ok());
         let rest = Chain {
             fold: chain.fold,
             cells,

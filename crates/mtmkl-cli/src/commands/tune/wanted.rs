@@ -1,11 +1,13 @@
 //! What to try: the values of `--grid`.
 
 use anyhow::{Context, Result, bail};
-use mtmkl::select::{Axis, Parameter};
+use mtmkl::entry::Parameter;
+use mtmkl::machine::MachineSpec;
+use mtmkl::select::Axis;
 use mtmkl::sharing::SharingSpec;
 
 use crate::args::{FitArgs, TuneArgs};
-use crate::choices;
+use crate::{choices, parameters};
 
 /// The values to try, as `--grid` gives them.
 #[derive(Debug, Default)]
@@ -53,12 +55,14 @@ impl Wanted {
                     .extend(values.iter().map(ToString::to_string));
                 continue;
             }
-            let Some(parameter) = Parameter::named(name) else {
-                let mut known: Vec<&str> =
-                    Parameter::ALL.into_iter().map(Parameter::name).collect();
-                known.push("sharing");
+            let registry = &args.fit.registry;
+            let Some(parameter) = parameters::named(registry, name) else {
+                let mut known = parameters::numbers(registry);
+                known.push("sharing".to_string());
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 return Err(choices::unknown("grid parameter", name, &known));
             };
+            let parameter = parameter.name.to_string();
             if wanted.axes.iter().any(|axis| axis.parameter == parameter) {
                 bail!("--grid {text}: {name} is in the grid already; give all its values at once");
             }
@@ -72,7 +76,7 @@ impl Wanted {
             wanted.axes.push(Axis { parameter, values });
         }
         if args.grid.is_empty() && args.kernel_set.is_empty() {
-            wanted.axes.push(usual(&args.fit.machine));
+            wanted.axes.extend(usual(&choices::machine(&args.fit)?));
         }
         Ok(wanted)
     }
@@ -82,10 +86,15 @@ impl Wanted {
         let mut args = args.clone();
         for axis in &self.axes {
             // A sharing that must be given a value gets one of those to come.
-            match axis.parameter {
-                Parameter::Beta => args.beta = axis.values.first().copied(),
-                Parameter::Upper => args.upper = axis.values.first().copied(),
-                _ => {}
+            let all = args.registry.parameters();
+            let flag = all
+                .map(|(_, parameter)| parameter)
+                .find(|one| one.name == axis.parameter);
+            let flag = flag
+                .map(Parameter::flag)
+                .filter(|flag| !args.parameters.has(flag));
+            if let (Some(flag), Some(&value)) = (flag, axis.values.first()) {
+                args.parameters.set(&flag, value);
             }
         }
         if self.sharings.is_empty() {
@@ -101,19 +110,17 @@ impl Wanted {
     }
 }
 
-/// What is tried where nothing is said: the price of errors.
-fn usual(machine: &str) -> Axis {
-    let (parameter, values): (_, &[f64]) = match machine {
-        "krr" => (Parameter::Lambda, &[1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0]),
-        "ocsvm" => (Parameter::Nu, &[0.05, 0.1, 0.2, 0.3, 0.5]),
-        "svdd" => (Parameter::C, &[0.05, 0.1, 0.2, 0.5, 1.0]),
-        _ => (
-            Parameter::C,
-            &[1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0],
-        ),
+/// What is tried where nothing is said: what the machine's entry names.
+fn usual(machine: &MachineSpec) -> Vec<Axis> {
+    let parameters = machine
+        .entry()
+        .map_or(&[][..], |entry| entry.part.parameters);
+    let tried = parameters
+        .iter()
+        .filter(|parameter| !parameter.grid.is_empty());
+    let axis = |parameter: &Parameter| Axis {
+        parameter: parameter.name.to_string(),
+        values: parameter.grid.to_vec(),
     };
-    Axis {
-        parameter,
-        values: values.to_vec(),
-    }
+    tried.map(axis).collect()
 }

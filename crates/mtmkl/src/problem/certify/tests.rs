@@ -10,20 +10,15 @@ use crate::random::Random;
 use crate::sharing::SharingSpec;
 use crate::view::View;
 
-const MACHINES: [MachineSpec; 5] = [
-    MachineSpec::Svc {
-        c: 2.0,
-        positive_weight: 1.5,
-        negative_weight: 0.5,
-    },
-    MachineSpec::Svr {
-        c: 1.0,
-        epsilon: 0.1,
-    },
-    MachineSpec::Krr { lambda: 0.5 },
-    MachineSpec::Svdd { c: 0.2 },
-    MachineSpec::OneClass { nu: 0.3 },
-];
+fn all_machines() -> [MachineSpec; 5] {
+    [
+        MachineSpec::weighted_svc(2.0, 1.5, 0.5),
+        MachineSpec::svr(1.0, 0.1),
+        MachineSpec::krr(0.5),
+        MachineSpec::svdd(0.2),
+        MachineSpec::one_class(0.3),
+    ]
+}
 
 fn kernels() -> Vec<KernelView> {
     [
@@ -67,14 +62,14 @@ fn problem(machine: &MachineSpec, columns: usize, normalize: bool) -> Problem {
     for (number, (set, rows)) in views.into_iter().enumerate() {
         let n = rows.count(counts[set]);
         let mut numbers: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
-        let targets = match machine {
-            MachineSpec::Svc { .. } => {
+        let targets = match machine.name() {
+            "svc" => {
                 for value in &mut numbers {
                     *value = value.signum();
                 }
                 Targets::Labels(numbers)
             }
-            MachineSpec::Svr { .. } | MachineSpec::Krr { .. } => Targets::Values(numbers),
+            "svr" | "krr" => Targets::Values(numbers),
             _ => Targets::Unlabelled,
         };
         let mut task = Task::new(format!("task {number}"), targets).on(set);
@@ -84,14 +79,10 @@ fn problem(machine: &MachineSpec, columns: usize, normalize: bool) -> Problem {
         }
         tasks.push(task);
     }
-    let sharing = if matches!(machine, MachineSpec::Svdd { .. }) {
-        SharingSpec::Tang { beta: 2.0 }
+    let sharing = if machine.name() == "svdd" {
+        SharingSpec::tang(2.0)
     } else {
-        SharingSpec::Pscs {
-            p: 2.0,
-            q: 1.5,
-            radius: 1.0,
-        }
+        SharingSpec::pscs(2.0, 1.5, 1.0)
     };
     let mut spec = ProblemSpec::new(kernels(), machine.clone(), sharing);
     spec.normalize = normalize;
@@ -160,25 +151,28 @@ fn textbook(machine: &MachineSpec, task: &Task, matrix: &[f64], fitted: &Fitted)
     let weight = |i: usize| task.weights.as_ref().map_or(1.0, |weights| weights[i]);
     let total: f64 = (0..n).map(weight).sum();
     let (Targets::Labels(y) | Targets::Values(y)) = &task.targets else {
-        return match machine {
-            MachineSpec::Svdd { c } => {
+        return match machine.name() {
+            "svdd" => {
+                let c = machine.number("C");
                 let radius = 2.0 * b + norm;
                 let far = |i: usize| matrix[i * n + i] - 2.0 * f[i] + norm - radius;
                 radius + (0..n).map(|i| c * weight(i) * far(i).max(0.0)).sum::<f64>()
             }
-            MachineSpec::OneClass { nu } => {
+            "ocsvm" => {
+                let nu = machine.number("nu");
                 let below = |i: usize| weight(i) * (-b - f[i]).max(0.0);
                 norm + 2.0 * b + 2.0 / (nu * total) * (0..n).map(below).sum::<f64>()
             }
             other => panic!("{other:?} has targets"),
         };
     };
-    match machine {
-        MachineSpec::Svc {
-            c,
-            positive_weight,
-            negative_weight,
-        } => {
+    match machine.name() {
+        "svc" => {
+            let (c, positive_weight, negative_weight) = (
+                machine.number("C"),
+                machine.number("positive_weight"),
+                machine.number("negative_weight"),
+            );
             let price = |i: usize| {
                 let class = if y[i] > 0.0 {
                     positive_weight
@@ -190,24 +184,28 @@ fn textbook(machine: &MachineSpec, task: &Task, matrix: &[f64], fitted: &Fitted)
             let loss = |i: usize| price(i) * (1.0 - y[i] * (f[i] + b)).max(0.0);
             0.5 * norm + (0..n).map(loss).sum::<f64>()
         }
-        MachineSpec::Svr { c, epsilon } => {
+        "svr" => {
+            let (c, epsilon) = (machine.number("C"), machine.number("epsilon"));
             let loss = |i: usize| c * weight(i) * ((y[i] - f[i] - b).abs() - epsilon).max(0.0);
             0.5 * norm + (0..n).map(loss).sum::<f64>()
         }
-        MachineSpec::Krr { lambda } => (0..n)
-            .map(|i| {
-                let ridge = lambda / weight(i);
-                let residual = y[i] - f[i] - ridge * beta[i];
-                beta[i] * (2.0 * y[i] - f[i] - ridge * beta[i]) + residual * residual / ridge
-            })
-            .sum(),
+        "krr" => {
+            let lambda = machine.number("lambda");
+            (0..n)
+                .map(|i| {
+                    let ridge = lambda / weight(i);
+                    let residual = y[i] - f[i] - ridge * beta[i];
+                    beta[i] * (2.0 * y[i] - f[i] - ridge * beta[i]) + residual * residual / ridge
+                })
+                .sum()
+        }
         other => panic!("{other:?} has no targets"),
     }
 }
 
 #[test]
 fn the_objective_is_that_of_the_textbooks_at_any_point() {
-    for machine in &MACHINES {
+    for machine in &all_machines() {
         for (columns, normalize) in [(4, false), (4, true), (12, true), (12, false)] {
             let problem = problem(machine, columns, normalize);
             let run = &mut Fitting {
@@ -258,7 +256,7 @@ fn the_objective_is_that_of_the_textbooks_at_any_point() {
 
 #[test]
 fn it_certifies_what_a_fit_says() {
-    for machine in &MACHINES {
+    for machine in &all_machines() {
         for normalize in [false, true] {
             let problem = problem(machine, 4, normalize);
             let run = &mut Fitting {
@@ -280,7 +278,7 @@ fn it_certifies_what_a_fit_says() {
 #[test]
 fn rounded_matrices_are_seen_through() {
     // Machines of a fit on rounded matrices, judged by the rows: bounds on both sides of the optimum in double precision.
-    for machine in &MACHINES {
+    for machine in &all_machines() {
         let problem = problem(machine, 12, true);
         let run = &mut Fitting {
             tolerance: 1e-9,
@@ -307,7 +305,7 @@ fn rounded_matrices_are_seen_through() {
 
 #[test]
 fn it_does_not_depend_on_the_number_of_threads() {
-    let problem = problem(&MACHINES[0], 4, true);
+    let problem = problem(&all_machines()[0], 4, true);
     let model = problem.fit(&mut Fitting::default()).unwrap();
     let fitted = machines(&problem, &model);
     let witness: Vec<Vec<f64>> = fitted.iter().map(|task| task.beta.clone()).collect();
@@ -326,7 +324,7 @@ fn what_is_not_made_from_rows_is_not_certified() {
     };
     let samples = Samples::from_grams(2, vec![gram]).unwrap();
     let kernels = parse_kernels("precomputed:name=K").unwrap();
-    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::Uniform);
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
     let task = Task::new("one", Targets::Labels(vec![1.0, -1.0]));
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
     let model = problem.fit(&mut Fitting::default()).unwrap();

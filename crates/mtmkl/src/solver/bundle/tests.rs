@@ -100,11 +100,7 @@ fn a_scaled_alpha_is_below_j_and_the_best_of_its_kind_where_it_says() {
 fn mixtures_bound_j_from_below() {
     let mut random = Random::new(4);
     let machine = Machine::new(&mut random);
-    let sharing = SharingSpec::Group {
-        p: 1.0,
-        q: 1.0,
-        radius: 1.0,
-    };
+    let sharing = SharingSpec::group(1.0, 1.0, 1.0);
     let sharing = sharing.build(SHAPE).unwrap();
     let at = machine.known(&anywhere(&mut random));
     let mut memory = History::new(SHAPE.kernels);
