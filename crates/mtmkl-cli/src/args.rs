@@ -6,7 +6,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mtmkl_table::{Missing, Multiclass, Scaling};
 use serde::Serialize;
 
 /// What a new user may want to do first.
@@ -106,38 +108,16 @@ pub struct TableArgs {
     pub no_header: bool,
 }
 
-/// What to do about cells without a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Missing {
-    /// Refuse the file, naming the column
-    Error,
-    /// Leave the row out
-    Drop,
-    /// Fill in the column's mean (of the training rows)
-    Mean,
-}
-
-/// How columns are brought to one scale before kernels see them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scaling {
-    /// As they are
-    None,
-    /// To [0, 1]
-    Minmax,
-    /// To mean 0 and standard deviation 1
-    Standard,
-}
-
-/// How several classes become binary tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Multiclass {
-    /// One task per class, against all others
-    Ova,
-    /// One task per pair of classes
-    Ovo,
+/// The words of a choice, with what each means.
+fn words<T: Copy + Send + Sync>(
+    words: &'static [(T, &'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let values = words.iter();
+    let values = values.map(|(_, word, meaning)| PossibleValue::new(*word).help(*meaning));
+    PossibleValuesParser::new(values).map(move |text: String| {
+        let found = words.iter().find(|(_, word, _)| *word == text);
+        found.unwrap_or(&words[0]).0
+    })
 }
 
 /// Arguments of `fit`.
@@ -158,7 +138,7 @@ pub struct FitArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// How more than two classes become tasks, where there is no task column
-    #[arg(long, value_enum, default_value = "ova", help_heading = "Data")]
+    #[arg(long, value_parser = words(&Multiclass::WORDS), default_value = "ova", help_heading = "Data")]
     pub multiclass: Multiclass,
     /// The columns to learn from, as names and ranges a,b,f1..f9 (default: all others)
     #[arg(long, value_name = "COLUMNS", help_heading = "Data")]
@@ -173,10 +153,10 @@ pub struct FitArgs {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_hot: Vec<String>,
     /// What to do about missing values
-    #[arg(long, value_enum, default_value = "error", help_heading = "Data")]
+    #[arg(long, value_parser = words(&Missing::WORDS), default_value = "error", help_heading = "Data")]
     pub missing: Missing,
     /// How to scale columns; kept in the model and applied at prediction
-    #[arg(long, value_enum, default_value = "none", help_heading = "Data")]
+    #[arg(long, value_parser = words(&Scaling::WORDS), default_value = "none", help_heading = "Data")]
     pub scale: Scaling,
     /// The column that names rows, to match the row names of precomputed kernels
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
@@ -623,7 +603,7 @@ pub struct ReproduceArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub methods: Vec<String>,
     /// How features are scaled, by all rows of a set
-    #[arg(long, value_enum, default_value = "minmax")]
+    #[arg(long, value_parser = words(&Scaling::WORDS), default_value = "minmax")]
     pub scale: Scaling,
     /// The kernels (repeatable)
     #[arg(

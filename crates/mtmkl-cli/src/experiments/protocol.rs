@@ -20,9 +20,8 @@ use serde::{Deserialize, Serialize};
 use super::method::Method;
 use super::paper::{Benchmark, Choice};
 use super::sources::Source;
-use crate::args::Scaling;
 use crate::journal::Fingerprint;
-use crate::words::by_number_then_text;
+use mtmkl_table::{Scaling, by_number_then_text};
 
 /// C of the paper.
 pub const C: [f64; 7] = [1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0];

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::input::mat::Value;
-use crate::input::{self, TableOptions, Values, idx, mat};
+use crate::input::{self, TableOptions, idx, mat};
+use mtmkl_table::Values;
 
 /// The rows of a data set.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,7 +197,7 @@ fn table(files: &[PathBuf]) -> Result<Source> {
         name.strip_prefix('f')
             .is_some_and(|number| number.parse::<u32>().is_ok())
     };
-    let features: Vec<&[f64]> = table
+    let features: Vec<std::borrow::Cow<'_, [f64]>> = table
         .columns()
         .iter()
         .filter(|column| is_feature(&column.name))
