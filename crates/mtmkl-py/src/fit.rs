@@ -51,7 +51,9 @@ impl Set<'_> {
             Some(values) => {
                 let (all, width) = (matrix(values)?, values.shape()[1]);
                 if self.origin.iter().any(|&row| row >= values.shape()[0]) {
-                    return Err(PyValueError::new_err("origin names rows that are not there"));
+                    return Err(PyValueError::new_err(
+                        "origin names rows that are not there",
+                    ));
                 }
                 let mut own = Vec::with_capacity(self.origin.len() * width);
                 for row in &self.origin {

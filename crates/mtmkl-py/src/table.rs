@@ -85,7 +85,13 @@ pub(crate) fn sample_sets<'py>(
     only: &str,
     weights: PyReadonlyArray1<'py, f64>,
     same: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Vec<(String, Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<f64>>)>> {
+) -> PyResult<
+    Vec<(
+        String,
+        Bound<'py, PyArray1<usize>>,
+        Bound<'py, PyArray1<f64>>,
+    )>,
+> {
     let weights = vector(&weights)?;
     let names = tasks.map(|tasks| Names::new(tasks.iter().map(|name| Some(name.as_str()))));
     let all: Vec<usize> = (0..weights.len()).collect();

@@ -13,7 +13,8 @@ use proptest::prelude::*;
 /// Names that are easily taken for one another.
 fn odd_name() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
-        "1", "1.0", "001", "-0", "0", "10", "2", "1e1", "inf", "1a", "a b", "ä", "A", "a\"b", "'", "N.A.", "+1", " 1",
+        "1", "1.0", "001", "-0", "0", "10", "2", "1e1", "inf", "1a", "a b", "ä", "A", "a\"b", "'",
+        "N.A.", "+1", " 1",
     ])
     .prop_map(str::to_string)
 }
@@ -25,7 +26,11 @@ fn numbers() -> impl Strategy<Value = Vec<Option<f64>>> {
 }
 
 fn column(name: &str, cells: &[Option<f64>], sparse: bool) -> Column {
-    let empty = if sparse { Values::Sparse(Sparse::default()) } else { Values::Numbers(Vec::new()) };
+    let empty = if sparse {
+        Values::Sparse(Sparse::default())
+    } else {
+        Values::Numbers(Vec::new())
+    };
     let mut made = Column {
         name: name.to_string(),
         values: empty,
@@ -187,18 +192,33 @@ proptest! {
 
 #[test]
 fn ties_go_to_the_first_class() {
-    assert_eq!(winner(&class_scores(Multiclass::Ova, 3, &[0.5, 0.7, 0.7])), 1);
+    assert_eq!(
+        winner(&class_scores(Multiclass::Ova, 3, &[0.5, 0.7, 0.7])),
+        1
+    );
     // Each class beats one other by the same margin.
     let circle = class_scores(Multiclass::Ovo, 3, &[-1.0, 1.0, -1.0]);
-    assert_eq!(circle.iter().map(|score| score.round()).collect::<Vec<_>>(), [1.0, 1.0, 1.0]);
+    assert_eq!(
+        circle.iter().map(|score| score.round()).collect::<Vec<_>>(),
+        [1.0, 1.0, 1.0]
+    );
     assert_eq!(winner(&circle), 0);
     // A wider margin decides among equal votes.
-    assert_eq!(winner(&class_scores(Multiclass::Ovo, 3, &[-1.0, 1.0, -9.0])), 1);
+    assert_eq!(
+        winner(&class_scores(Multiclass::Ovo, 3, &[-1.0, 1.0, -9.0])),
+        1
+    );
 }
 
 #[test]
 fn a_number_is_the_name_that_spells_it() {
-    let known = ["001", "2.0", "True", "12345678901234567890", "12345678901234567891"];
+    let known = [
+        "001",
+        "2.0",
+        "True",
+        "12345678901234567890",
+        "12345678901234567891",
+    ];
     let find = |value| named(value, &known).unwrap();
     assert_eq!(find(Spelled::Number(1.0)), Some("001"));
     assert_eq!(find(Spelled::Whole("1")), Some("001"));
@@ -207,12 +227,17 @@ fn a_number_is_the_name_that_spells_it() {
     assert_eq!(find(Spelled::Text("1")), None);
     // All digits count.
     assert_eq!(find(Spelled::Whole("12345678901234567891")), Some(known[4]));
-    assert_eq!(named(Spelled::Number(7.0), &["7", "007"]), Err(("7", "007")));
+    assert_eq!(
+        named(Spelled::Number(7.0), &["7", "007"]),
+        Err(("7", "007"))
+    );
 }
 
 #[test]
 fn gaps_are_known_by_their_spelling() {
-    for gap in ["", " ", "NA", " N/A ", "null", "NULL", "?", "<NA>", "nan", "NaN", "-NAN"] {
+    for gap in [
+        "", " ", "NA", " N/A ", "null", "NULL", "?", "<NA>", "nan", "NaN", "-NAN",
+    ] {
         assert!(is_gap(gap), "{gap:?}");
     }
     for name in ["N.A.", "none", "None", "nano", "inf", "0", "na"] {
@@ -222,10 +247,14 @@ fn gaps_are_known_by_their_spelling() {
 
 /// A small model to carry notes.
 fn model() -> Model {
-    let samples = Samples::with_columns(vec![0.0, 1.0, 2.0, 4.0], 4, vec!["a".to_string()]).unwrap();
+    let samples =
+        Samples::with_columns(vec![0.0, 1.0, 2.0, 4.0], 4, vec!["a".to_string()]).unwrap();
     let task = Task::new("y", Targets::Values(vec![0.0, 1.0, 2.0, 5.0]));
     let machine = MachineSpec::Krr { lambda: 1.0 };
-    let sharing = SharingSpec::Lp { p: 2.0, radius: 1.0 };
+    let sharing = SharingSpec::Lp {
+        p: 2.0,
+        radius: 1.0,
+    };
     let spec = ProblemSpec::new(parse_kernels("linear").unwrap(), machine, sharing);
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
     let prepared = problem.prepare(&Preparation::default()).unwrap();
@@ -253,19 +282,31 @@ fn notes_come_back_and_old_ones_are_read() {
     model.notes_mut().insert(FRAME.to_string(), later);
     let message = frame_of(&model).unwrap_err().to_string();
     assert!(message.contains("version 99"), "{message}");
-    let other = written.replace("\"goal\":\"regression\"", r#""goal":{"binary":{"classes":["a"]}}"#);
+    let other = written.replace(
+        "\"goal\":\"regression\"",
+        r#""goal":{"binary":{"classes":["a"]}}"#,
+    );
     model.notes_mut().insert(FRAME.to_string(), other);
     assert!(matches!(frame_of(&model), Err(TableError::Damaged)));
 }
 
 #[test]
 fn what_cannot_be_gathered_is_named() {
-    let columns = vec![column("a", &[Some(1.0), None], true), column("y", &[Some(0.0), Some(1.0)], false)];
+    let columns = vec![
+        column("a", &[Some(1.0), None], true),
+        column("y", &[Some(0.0), Some(1.0)], false),
+    ];
     let table = Table::new("t.csv", 2, columns, Lines::From(2));
     let frame = Frame::new(&table, &plan(&[], Missing::Mean)).unwrap();
     let said = |result: Result<Vec<f64>>| result.unwrap_err().to_string();
     let gap = said(frame.gather(&table, &[0, 1], u64::MAX));
-    assert!(gap.starts_with("t.csv, line 3, column `a`: the value is missing"), "{gap}");
+    assert!(
+        gap.starts_with("t.csv, line 3, column `a`: the value is missing"),
+        "{gap}"
+    );
     let large = said(frame.gather(&table, &[0, 1], 8));
-    assert!(large.contains("2 rows of 1 columns as numbers take 16 bytes, over the limit of 8 bytes"), "{large}");
+    assert!(
+        large.contains("2 rows of 1 columns as numbers take 16 bytes, over the limit of 8 bytes"),
+        "{large}"
+    );
 }
