@@ -74,15 +74,14 @@ def column_of(rng, count):
     return rng.normal(size=count) * 10.0 ** rng.integers(-2, 3)
 
 
-def names_of(rng, count):
-    """Different names of one type: text, whole numbers, fractions, single precision, true and false."""
+def names_of(rng, count, part=1):
+    """Different names of one type: text, whole numbers, parts of them in double or single precision, true and false."""
     kind = rng.integers(6)
+    numbers = rng.choice(np.arange(-5, 30), size=count, replace=False)
     if kind == 0:
-        return rng.choice(np.arange(-5, 30), size=count, replace=False)
-    if kind == 1:
-        return rng.choice(np.arange(-5, 30), size=count, replace=False) / 2
-    if kind == 2:
-        return (rng.choice(np.arange(-5, 30), size=count, replace=False) / 8).astype(np.float32)
+        return numbers
+    if kind in (1, 2):
+        return (numbers / part).astype(np.float64 if kind == 1 else np.float32)
     if kind == 3 and count == 2:
         return np.array([False, True])
     return np.array(rng.choice(NAMES, size=count, replace=False), dtype=object)
@@ -92,11 +91,11 @@ def plain_table(seed):
     """A table without gaps and texts among its features, as an estimator takes it; what to learn from it, in both languages."""
     rng = np.random.default_rng(1000 + seed)
     count = int(rng.integers(24, 40))
-    names = list(rng.permutation(COLUMNS))[: rng.integers(1, 5)]
+    names = rng.permutation(COLUMNS).tolist()[: rng.integers(1, 5)]
     frame = pd.DataFrame({name: column_of(rng, count) for name in names})
     machine = str(rng.choice(["svc", "svc", "svc", "krr", "svr", "ocsvm"]))
     options, target, task = ["--machine", machine], None, None
-    tasks = names_of(rng, rng.integers(2, 4)) if rng.integers(2) else None
+    tasks = names_of(rng, rng.integers(2, 4), 8) if rng.integers(2) else None
     if tasks is not None:
         task = "the task"
         frame.insert(int(rng.integers(len(names) + 1)), task, tasks[np.arange(count) % len(tasks)])
@@ -129,8 +128,9 @@ def contents(path):
     header = json.loads(data[8 : 8 + length])
     about = json.loads(header.pop("__metadata__")["mtmkl"])
     tensors = {name: data[8 + length :][slice(*entry["data_offsets"])] for name, entry in header.items()}
-    # Time is not the same twice: the seconds of the whole, and those of each pass, the last of seven numbers.
-    tensors.pop("seconds")
+    # Time is not the same twice: the seconds of kernels and solver behind objective, bound and gap, and those of each pass, the last of
+    # seven numbers.
+    tensors["outcome"] = np.frombuffer(tensors["outcome"])[:3].tobytes()
     tensors["trace"] = np.frombuffer(tensors["trace"]).reshape(-1, 7)[:, :6].tobytes()
     # What each door says of itself: flags and file of the one, parameters and types of the other.
     notes = about.pop("notes")
