@@ -267,7 +267,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: > 0 means ``classes_[1]``. More: the largest wins.
         """
-        scores = self._frame.scores(self._decisions(X, task))
+        scores = self._scores(X, task)
         return scores if self._frame.by_class else scores[:, 0]
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
@@ -288,8 +288,13 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
 
     def _chosen(self, X: Any, task: Any) -> NDArray[np.intp]:
         """Which of the classes, for each sample."""
-        scores = self._frame.scores(self._decisions(X, task))
+        scores = self._scores(X, task)
         return self._frame.chosen(scores).astype(np.intp)
+
+    def _scores(self, X: Any, task: Any) -> NDArray[np.float64]:
+        """The value of each class, or the one that decides between two."""
+        decisions = self._decisions(X, task)
+        return self._frame.scores(decisions)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The share of samples whose class is right.
