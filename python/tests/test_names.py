@@ -280,6 +280,13 @@ def test_names_that_look_like_gaps_are_names(rng):
     assert model.classes_.tolist() == ["N.A.", "None", "nano", "none"]
 
 
+def test_classes_of_text_come_in_the_order_of_names(rng):
+    X = rng.normal(size=(12, 2))
+    model = MKLClassifier(["linear"]).fit(X, ["10", "b", "2", "1a"] * 3)
+    assert model.classes_.tolist() == ["2", "10", "1a", "b"]
+    assert set(model.predict(X)) <= set(model.classes_)
+
+
 def test_missing_numbers_to_predict_name_the_row(rng):
     X = rng.normal(size=(12, 2))
     y = X[:, 0].copy()
