@@ -67,7 +67,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
+        The classes, in the order of names: numbers by value, then texts.
     kernel_weights_ : ndarray of shape (n_tasks, n_kernels)
         θ, how much each task uses each kernel.
     common_weights_ : ndarray of shape (n_kernels,) or None
