@@ -136,6 +136,7 @@ pub(crate) struct Frame {
 impl Frame {
     /// The frame of columns that are taken as they are; the goal as model files have it.
     #[new]
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
     fn new(
         columns: Vec<String>,
         target: Option<&str>,
@@ -144,7 +145,7 @@ impl Frame {
     ) -> PyResult<Self> {
         let goal: Goal =
             serde_json::from_str(goal).map_err(|error| errors::unreadable("goal", &error))?;
-        let frame = mtmkl_table::Frame::plain(columns, target, task, goal);
+        let frame = mtmkl_table::Frame::plain(&columns, target, task, goal);
         Ok(Self { frame })
     }
 
@@ -274,9 +275,9 @@ impl Frame {
     }
 
     /// Which of the classes, by their scores; or by one decision value each, which is for the second class from 0 on.
+    #[staticmethod]
     #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
     fn chosen<'py>(
-        &self,
         py: Python<'py>,
         scores: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray1<usize>>> {

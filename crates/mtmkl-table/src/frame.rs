@@ -231,18 +231,13 @@ impl Frame {
             features.push(Feature::plain(name));
         }
         let drop_missing = plan.missing == Missing::Drop;
-        let mut frame = Self::plain(Vec::new(), plan.target, plan.task, plan.goal(table)?);
+        let mut frame = Self::plain(&[], plan.target, plan.task, plan.goal(table)?);
         (frame.features, frame.drop_missing) = (features, drop_missing);
         Ok(frame)
     }
 
     /// The frame of a table whose columns are taken as they are.
-    pub fn plain(
-        columns: Vec<String>,
-        target: Option<&str>,
-        task: Option<&str>,
-        goal: Goal,
-    ) -> Self {
+    pub fn plain(columns: &[String], target: Option<&str>, task: Option<&str>, goal: Goal) -> Self {
         Self {
             version: VERSION,
             features: columns.iter().map(|name| Feature::plain(name)).collect(),

@@ -50,7 +50,7 @@ impl Source<'_> {
 
 impl Frame {
     /// The rows without a value in the column of a feature, which must have numbers or be a one-hot column.
-    pub(crate) fn checked<'a>(&self, table: &'a Table, feature: &Feature) -> Result<&'a [usize]> {
+    pub(crate) fn checked<'a>(table: &'a Table, feature: &Feature) -> Result<&'a [usize]> {
         if feature.category.is_some() {
             return Ok(&table.column(&feature.column)?.missing);
         }
@@ -72,7 +72,7 @@ impl Frame {
         indicators: &'a Indicators,
     ) -> Result<Source<'a>> {
         let feature = &self.features[number];
-        let missing = self.checked(table, feature)?;
+        let missing = Self::checked(table, feature)?;
         if let Some((names, code)) = indicators.indicator(feature) {
             return Ok(Source {
                 cells: Cells::Indicator(names, code),

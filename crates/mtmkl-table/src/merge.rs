@@ -108,7 +108,9 @@ fn by_numbers(a: &[f64], b: &[f64]) -> Ordering {
 pub(crate) fn move_rows(values: &mut Vec<f64>, columns: usize, places: &[usize]) {
     let count = values.len() / columns.max(1);
     let mut is_wanted = vec![false; count];
-    places.iter().for_each(|&place| is_wanted[place] = true);
+    for &place in places {
+        is_wanted[place] = true;
+    }
     let rest = (0..count).filter(|&place| !is_wanted[place]);
     let from: Vec<usize> = places.iter().copied().chain(rest).collect();
     let mut done = vec![false; count];

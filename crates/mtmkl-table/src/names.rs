@@ -4,7 +4,7 @@
 //! name that spells it, or else what is shortest. Numbers come before texts, by value.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::Result;
 use crate::column::Values;
@@ -84,7 +84,7 @@ pub struct Names {
 impl Names {
     /// The name of each row, the different ones in their order.
     pub fn new<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Self {
-        let mut places: HashMap<&str, u32> = HashMap::new();
+        let mut places: BTreeMap<&str, u32> = BTreeMap::new();
         let mut distinct: Vec<&str> = Vec::new();
         let mut codes: Vec<u32> = names
             .map(|name| {
@@ -137,7 +137,7 @@ impl Names {
                 spelled.entry(key(number)).or_default().push(name);
             }
         }
-        let mut written: HashMap<u64, String> = HashMap::new();
+        let mut written: BTreeMap<u64, String> = BTreeMap::new();
         for (row, &number) in numbers.iter().enumerate() {
             if column.is_missing(row) || written.contains_key(&key(number)) {
                 continue;

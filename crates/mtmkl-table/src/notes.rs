@@ -90,7 +90,7 @@ impl Frame {
         };
         let task = (model.tasks().len() > 1).then_some("task");
         let columns = model.support_sets().first();
-        let columns = columns.map_or(Vec::new(), |set| set.columns.clone());
+        let columns = columns.map_or(&[][..], |set| &set.columns);
         Self::plain(columns, None, task, goal)
     }
 }

@@ -123,7 +123,7 @@ impl Frame {
             drop_rows(&table.column(name)?.missing);
         }
         for feature in &self.features {
-            let missing = self.checked(table, feature)?;
+            let missing = Self::checked(table, feature)?;
             if self.drop_missing {
                 drop_rows(missing);
             }

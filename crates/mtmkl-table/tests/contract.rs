@@ -47,7 +47,7 @@ fn texts(name: &str, cells: &[String]) -> Column {
     Column::of_cells(name.to_string(), cells.to_vec(), true).unwrap()
 }
 
-fn plan<'a>(one_hot: &'a [String], missing: Missing) -> Plan<'a> {
+fn plan(one_hot: &[String], missing: Missing) -> Plan<'_> {
     Plan {
         target: Some("y"),
         task: None,
@@ -184,7 +184,9 @@ proptest! {
         prop_assert_eq!(&sets(&mixed, None), &expected);
         // Each row once, with the number of times it stood there as its weight.
         let mut times: BTreeMap<(i32, i32, i32), f64> = BTreeMap::new();
-        cells.iter().for_each(|row| *times.entry(*row).or_default() += 1.0);
+        for row in &cells {
+            *times.entry(*row).or_default() += 1.0;
+        }
         let (once, weights): (Vec<_>, Vec<_>) = times.into_iter().map(|(row, count)| (row, Some(count))).unzip();
         prop_assert_eq!(&sets(&once, Some(weights)), &expected);
     }
@@ -266,7 +268,7 @@ fn notes_come_back_and_old_ones_are_read() {
     let mut model = model();
     assert!(matches!(frame_of(&model), Err(TableError::NoFrame)));
     assert_eq!(Frame::of_library(&model).columns(), ["a"]);
-    let mut frame = Frame::plain(vec!["a".to_string()], Some("y"), None, Goal::Regression);
+    let mut frame = Frame::plain(&["a".to_string()], Some("y"), None, Goal::Regression);
     frame.features[0].fill = Some(0.1 + 0.2);
     frame.features[0].factor = 1.0 / 3.0;
     keep(model.notes_mut(), &frame, &[vec![3, 1, 0, 2]]).unwrap();
