@@ -1,15 +1,11 @@
 //! What the targets do with what was read: look at all of it, as the program would.
 
-use mtmkl_cli::input::{Gram, Table, Values};
+use mtmkl_table::{Gram, Table};
 
 /// Every column by every way to ask for it, and the promises a table makes.
 pub fn use_table(table: &Table) {
     for column in table.columns() {
-        let rows = match &column.values {
-            Values::Numbers(numbers) => numbers.len(),
-            Values::Text(texts) => texts.len(),
-        };
-        assert_eq!(rows, table.rows);
+        assert_eq!(column.values.len(), table.rows);
         assert!(column.missing.iter().all(|&row| row < table.rows));
         let _ = table.column(&column.name);
         if let Ok(numbers) = table.numeric(&column.name) {

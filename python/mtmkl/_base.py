@@ -19,9 +19,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from . import _core
 from ._kernels import Kernels, Matrix, precomputed, resolve
-from ._program import Frame, program_rows
 from ._sharing import sharing_spec
-from ._table import Table, groups, merged, read, text
+from ._table import Table, groups, program_rows, read, text
 from ._types import Limits, New, Set, Task
 
 Vector = NDArray[np.float64]
@@ -96,17 +95,13 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         origins: list[NDArray[np.intp]] = []
         counts: list[Vector] = []
         prices = weights if factors is None else weights * factors
-        for name, members in groups(table.tasks, table.count, target_name or "all"):
-            members = members[prices[members] > 0]
-            if len(members) == 0:
-                raise ValueError(f"task {name!r}: all its sample weights are 0; leave the task out")
-            own = weights[members]
-            if table.rows is not None:
-                first, own = merged(table.rows[members], None if same is None else same[members], own)
-                members = members[first]
+        named = None if table.tasks is None else table.tasks.tolist()
+        counted = np.where(prices > 0, weights, 0.0)
+        same = None if same is None else np.ascontiguousarray(same)
+        for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", counted, same):
             names.append(name)
-            origins.append(members)
-            counts.append(own)
+            origins.append(own_rows.astype(np.intp))
+            counts.append(own_weights)
         kernels = self._resolved(table, np.concatenate(origins), np.concatenate(counts))
         sets = [self._set(table, members, kernels) for members in origins]
         tasks: list[Task] = []
@@ -130,11 +125,11 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
                 given = np.ones(len(origins[entry["samples"]])) if entry["weights"] is None else entry["weights"]
                 entry["weights"] = given * scale
         position = table.indices.index(-1) if -1 in table.indices else -1
-        frame = Frame(
-            features=table.columns,
-            target=target_name or "target" if self._kind != "none" else None,
-            task=None if table.tasks is None else table.names[position] if position >= 0 else "task",
-            goal=goal,
+        frame = _core.Frame(
+            table.columns,
+            target_name or "target" if self._kind != "none" else None,
+            None if table.tasks is None else table.names[position] if position >= 0 else "task",
+            json.dumps(goal),
         )
         sharing = sharing_spec(self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks))
         if self.solver not in ("newton", "epf"):
@@ -173,9 +168,9 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             ]
             return {"values": None, "columns": [], "grams": grams, "origin": origin}
         assert table.rows is not None
-        rows = np.ascontiguousarray(table.rows[members])
+        rows = table.rows[members] if kernels.calls else table.rows
         grams = [(call.name, call.matrix(rows, rows)) for call in kernels.calls]
-        return {"values": rows, "columns": table.columns, "grams": grams, "origin": origin}
+        return {"values": table.rows, "columns": table.columns, "grams": grams, "origin": origin}
 
     def _number(self, name: str) -> float:
         value = getattr(self, name)
@@ -216,7 +211,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             "memory_limit": self._number("memory_limit"),
         }
 
-    def _notes(self, frame: Frame, origins: Sequence[NDArray[np.intp]], extra: dict[str, Any]) -> dict[str, str]:
+    def _notes(self, frame: _core.Frame, origins: Sequence[NDArray[np.intp]], extra: dict[str, Any]) -> dict[str, str]:
         plain = {name: value for name, value in self.get_params(deep=False).items() if _is_plain(value)}
         about = {
             "estimator": type(self).__name__,
@@ -226,8 +221,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             **extra,
         }
         return {
-            "frame": frame.json(),
-            "training-rows": json.dumps([origin.tolist() for origin in origins]),
+            **frame.notes([origin.tolist() for origin in origins]),
             "settings": "".join(f"{name} = {_toml(value)}\n" for name, value in plain.items() if value is not None),
             "python": json.dumps(about),
         }
@@ -249,7 +243,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _adopt(self, model: _core.Model) -> None:
         """Takes the fitted attributes from the model."""
         self._model = model
-        self._frame = Frame.of(model)
+        self._frame = _core.Frame.of(model)
         rows: list[list[int]] = json.loads(model.notes.get("training-rows", "[]"))
         self.kernel_names_ = model.kernel_names
         self.kernel_weights_ = model.weights
@@ -339,7 +333,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _new(self, X: Any, task: Any) -> Table:
         """New samples; those of a program's model are treated as the program would."""
         known = self._model.task_names
-        if self._frame.identity:
+        if "python" in self._model.notes:
             table, _ = read(self, X, task=task, reset=False, known=known)
             return table
         return program_rows(self._frame, X, task, known)

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from . import _core
 from ._base import MKLEstimator, Vector, class_values, sample_weights, target_name
 from ._sharing import Sharing
 from ._table import Table, groups, read, text, texts, whole
@@ -67,7 +68,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
+        The classes, in the order of names: numbers by value, then texts.
     kernel_weights_ : ndarray of shape (n_tasks, n_kernels)
         θ, how much each task uses each kernel.
     common_weights_ : ndarray of shape (n_kernels,) or None
@@ -185,7 +186,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         """
         table, labels = read(self, X, y, task=task, reset=True)
         labels = discrete(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = ordered(*np.unique(labels, return_inverse=True))
         weights = sample_weights(sample_weight, table)
         if len(np.unique(codes[weights > 0])) < 2:
             raise ValueError(f"y has one class only, {classes.tolist()[:1]}, among the samples of weight > 0; expected two or more classes")
@@ -267,12 +268,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: > 0 means ``classes_[1]``. More: the largest wins.
         """
-        decisions = self._decisions(X, task)
-        if not self._frame.by_class:
-            return decisions[:, 0]
-        if self._frame.scheme == "ovo":
-            return votes(decisions, len(self.classes_))
-        return decisions
+        scores = self._scores(X, task)
+        return scores if self._frame.by_class else scores[:, 0]
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The class of each sample.
@@ -292,8 +289,13 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
 
     def _chosen(self, X: Any, task: Any) -> NDArray[np.intp]:
         """Which of the classes, for each sample."""
-        decisions = self.decision_function(X, task)
-        return (decisions >= 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
+        scores = self._scores(X, task)
+        return self._frame.chosen(scores).astype(np.intp)
+
+    def _scores(self, X: Any, task: Any) -> NDArray[np.float64]:
+        """The value of each class, or the one that decides between two."""
+        decisions = self._decisions(X, task)
+        return self._frame.scores(decisions)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The share of samples whose class is right.
@@ -313,6 +315,12 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         return float(np.average(truth == np.array(names, dtype=object)[chosen], weights=sample_weight))
 
 
+def ordered(classes: NDArray[Any], codes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Classes in the order of their names, numbers by value and before texts, and the class of each sample."""
+    order = np.array(_core.name_order([text(value) for value in classes]), dtype=np.intp)
+    return classes[order], np.argsort(order)[codes]
+
+
 def discrete(labels: NDArray[Any]) -> NDArray[Any]:
     """Labels of one type; of arrays of objects scikit-learn knows only those of text."""
     if labels.dtype == object:
@@ -328,17 +336,3 @@ def discrete(labels: NDArray[Any]) -> NDArray[Any]:
             raise ValueError(f"y mixes labels of the types {mixed}; give all of them one type, as y.astype(str) does")
     check_classification_targets(labels)
     return labels
-
-
-def votes(decisions: NDArray[np.float64], classes: int) -> NDArray[np.float64]:
-    """A vote for each pair of classes; margins, squeezed below one vote, break ties. As the program counts them."""
-    scores = np.zeros((len(decisions), classes))
-    pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
-    for at, (first, second) in enumerate(pairs):
-        decision = decisions[:, at]
-        scores[:, second] += decision >= 0
-        scores[:, first] += decision < 0
-        margin = decision / (3.0 * (np.abs(decision) + 1.0) * classes)
-        scores[:, second] += margin
-        scores[:, first] -= margin
-    return scores

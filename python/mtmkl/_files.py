@@ -14,7 +14,6 @@ from . import _core
 from ._base import MKLEstimator
 from ._classifier import MKLClassifier
 from ._one_class import MKLSVDD, MKLOneClassSVM
-from ._program import Frame, raw_columns
 from ._regressor import MKLRegressor
 from ._sharing import (
     PSCS,
@@ -81,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _core.Model.load(path)
     machine = json.loads(model.machine)
     about = json.loads(model.notes.get("python", "{}"))
-    frame = Frame.of(model)
+    frame = _core.Frame.of(model)
     given = [name is not None for name in model.given_names]
     if any(given) and not all(given):
         raise ValueError(f"{os.fspath(path)} mixes precomputed kernels with computed ones: predict from it with the program")
@@ -116,7 +115,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         rows = dict(json.loads(model.notes.get("data", "[]"))).get("rows", model.samples(0))
         estimator.n_features_in_ = int(rows)
     else:
-        estimator.n_features_in_ = len(raw_columns(frame))
+        estimator.n_features_in_ = len(frame.columns)
     estimator._adopt(model)
     return estimator
 

@@ -141,7 +141,8 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return np.where(self._decisions(X, task)[:, 0] >= 0, 1, -1)
+        decisions = self._decisions(X, task)
+        return np.where(self._frame.chosen(decisions) == 1, 1, -1)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> NDArray[np.int64]:
         """`fit`, then `predict` on the same samples.

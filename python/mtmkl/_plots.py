@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._classifier import votes
-
 #: Colours of two classes, as the ends of the red-blue map under them, and of more.
 _TWO = ("#b2182b", "#2166ac")
 _MANY = tuple(f"C{at}" for at in range(10))
@@ -124,8 +122,7 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
     if by_class:
         values = model._model.decisions(model._input(table, np.arange(len(grid)), 0))
         count = len(model.classes_)
-        scores = values if values.shape[1] == count else votes(values, count)
-        regions = np.argmax(scores, axis=1).reshape(resolution, resolution)
+        regions = model._frame.chosen(model._frame.scores(values)).reshape(resolution, resolution)
         ax.contourf(across, up, regions, levels=np.arange(count + 1) - 0.5, alpha=0.25, colors=[_MANY[at % 10] for at in range(count)])
     else:
         name = model._model.task_names[0] if tasks is None else tasks[0]

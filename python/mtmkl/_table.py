@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
 
+from . import _core
 from ._kernels import KernelStack, Matrix
 
 Texts = NDArray[np.object_]
@@ -38,19 +38,10 @@ class Table:
         return [name for name, at in zip(self.names, self.indices, strict=True) if at >= 0]
 
 
-#: Texts that mean "no value", as the program reads tables; the empty text and every spelling of NaN do too.
-_NO_VALUE = frozenset({"NA", "N/A", "null", "NULL", "?", "<NA>"})
-_SPACE = " \t\n\r\f"
-#: A number as tables have them.
-_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-
-
 def is_missing(value: Any) -> bool:
     """Whether a cell has no value: None, NaN, pandas' NA, and the texts that mean it in a table."""
     if isinstance(value, str):
-        word = value.strip(_SPACE)
-        return not word or word in _NO_VALUE or word.lstrip("+-").lower() == "nan"
+        return _core.is_gap(value)
     if value is None:
         return True
     try:
@@ -60,35 +51,16 @@ def is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def number(word: str) -> float | None:
-    """The number that a text spells, as the program reads it."""
-    word = word.strip(_SPACE)
-    return float(word) if _NUMBER.fullmatch(word) else None
-
-
 def text(value: Any) -> str:
     """A task's or class's name: what Python's ``str`` says of it."""
     # Adding zero turns −0 into 0: they are one number.
     return str(value + 0.0 if isinstance(value, float | np.floating) else value)
 
 
-def named(value: Any, known: Sequence[str]) -> str:
-    """The name of a value among ``known`` ones: text is its own name, a number is the one that spells it (1.0 may be `1`, or `001`)."""
-    name = text(value)
-    if isinstance(value, str):
-        return name
-    found = [other for other in known if _spells(other, value)]
-    if len(found) > 1:
-        raise ValueError(f"{value!r} may be {' or '.join(map(repr, found))}; give names as text, as with read_csv(…, dtype=str)")
-    return found[0] if found else name
-
-
-def _spells(name: str, value: Any) -> bool:
-    if isinstance(value, bool | np.bool_):
-        return name.lower() == str(value).lower()
-    if isinstance(value, int | np.integer) and _INTEGER.fullmatch(name):
-        return int(name) == int(value)
-    return isinstance(value, int | float | np.number) and number(name) == value
+def _kind(value: Any) -> str:
+    """What a value is where names are looked for."""
+    kinds = {"text": str, "truth": bool | np.bool_, "whole": int | np.integer, "number": float | np.number}
+    return next((kind for kind, types in kinds.items() if isinstance(value, types)), "text")
 
 
 def texts(values: Any, what: str, known: Sequence[str] | None = None) -> Texts:
@@ -107,7 +79,7 @@ def texts(values: Any, what: str, known: Sequence[str] | None = None) -> Texts:
                 raise ValueError(f"{what}, row {at}: {_no_value(value)}")
             if isinstance(value, float | np.floating) and np.isinf(value):
                 raise ValueError(f"{what}, row {at}: the value is {value}, expected a name or a finite number")
-            names[key] = text(value) if known is None else named(value, known)
+            names[key] = text(value) if known is None else _core.named(text(value), _kind(value), known)
         found[at] = names[key]
     return found
 
@@ -144,12 +116,6 @@ def whole(values: Sequence[int]) -> NDArray[Any]:
         if all(limits.min <= value <= limits.max for value in values):
             return np.array(values, dtype=kind)
     return np.array(values, dtype=object)
-
-
-def by_number_then_text(name: str) -> tuple[int, float, float, str]:
-    """The program's order of tasks and classes."""
-    value = number(name)
-    return (1, 0.0, 0.0, name) if value is None else (0, value, float(np.copysign(1.0, value)), name)
 
 
 def _column(X: Any, key: Any) -> tuple[Any, Any, int]:
@@ -255,27 +221,53 @@ def tasks_of(task: Any, count: int, known: Sequence[str] | None) -> Texts | None
 
 
 def groups(tasks: Texts | None, count: int, only: str) -> list[tuple[str, NDArray[np.intp]]]:
-    """The rows of each task, tasks in the program's order."""
+    """The rows of each task, tasks in the order of names."""
     if tasks is None:
         return [(only, np.arange(count))]
-    names, inverse = np.unique(tasks.astype(str), return_inverse=True)
-    found = [(str(name), np.flatnonzero(inverse == at)) for at, name in enumerate(names)]
-    return sorted(found, key=lambda pair: by_number_then_text(pair[0]))
+    return [(name, rows.astype(np.intp)) for name, rows in _core.task_groups(tasks.tolist())]
 
 
-def merged(rows: Matrix, targets: NDArray[np.float64] | None, weights: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Equal samples (row and target) taken together with their weights added, in an order that depends on nothing but the samples.
+def program_rows(frame: _core.Frame, X: Any, task: Any, known: Sequence[str]) -> Table:
+    """New rows for a program's model: columns by name from a DataFrame (others may stand between them) or by position."""
+    if isinstance(X, KernelStack) or not frame.features:
+        stack = X if isinstance(X, KernelStack) else KernelStack(X)
+        return Table(len(stack), None, stack, tasks_of(task, len(stack), known), [], [])
+    wanted = frame.columns
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        missing = [name for name in wanted if name not in X.columns]
+        if missing:
+            raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted on")
+        columns = [np.asarray(X[name]) for name in wanted]
+        if task is None and frame.task is not None:
+            if frame.task not in X.columns:
+                raise ValueError(f"X has no column {frame.task!r}, which names the task of each row; or give predict(X, task=…)")
+            task = np.asarray(X[frame.task])
+    else:
+        array = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+        if array.shape[1] != len(wanted):
+            raise ValueError(f"X has {array.shape[1]} columns, expected {len(wanted)}: {', '.join(wanted[:8])}")
+        columns = list(array.T)
+    categories = frame.categories
+    rows = frame.rows([(name, _cells(name, column, categories.get(name))) for name, column in zip(wanted, columns, strict=True)])
+    names = frame.features
+    return Table(len(rows), rows, None, tasks_of(task, len(rows), known), names, list(range(len(names))))
 
-    The problem is the same, only smaller; and so the order of rows, and whether a row has weight 2 or stands there twice, makes no
-    difference to a single bit of the answer. Returns where each sample is first found, and its weight.
-    """
-    # −0 and 0 are one number. Bytes are compared, which is one pass over wide rows.
-    keys = rows + 0.0 if targets is None else np.column_stack([rows, targets]) + 0.0
-    if keys.shape[1] == 0:
-        return np.arange(len(rows)), weights
-    packed = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1]))).ravel()
-    order = np.argsort(packed, kind="stable")
-    starts = np.flatnonzero(np.r_[True, packed[order][1:] != packed[order][:-1]])
-    # Mixed, always in the same way: the solver starts from some of the rows, which should be like the others.
-    mix = np.random.default_rng(0).permutation(len(starts))
-    return np.minimum.reduceat(order, starts)[mix], np.add.reduceat(weights[order], starts)[mix]
+
+def _cells(name: str, column: NDArray[Any], known: list[str] | None) -> NDArray[np.float64] | list[str]:
+    """A column as the core takes it: numbers, or cells as they are written, empty where missing. Of ``known`` values, their names."""
+    if known is None and column.dtype.kind in "fiub":
+        return np.ascontiguousarray(column, dtype=np.float64)
+    cells = ["" if is_missing(value) else value for value in column.tolist()]
+    if known is None:
+        return [cell if isinstance(cell, str) else _written(name, at, cell) for at, cell in enumerate(cells)]
+    present = [at for at, cell in enumerate(cells) if not isinstance(cell, str) or cell]
+    for at, found in zip(present, texts(column[present], f"X, column {name!r}", known), strict=True):
+        cells[at] = found
+    return cells
+
+
+def _written(name: str, at: int, value: Any) -> str:
+    try:
+        return repr(float(value))
+    except (TypeError, ValueError):
+        raise ValueError(f"X, row {at}, column {name!r}: {value!r} is not a number; the model learned from numbers here") from None

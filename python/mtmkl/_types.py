@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Set(TypedDict):
-    """One sample set: rows with the names of their columns, Gram matrices by name, and the rows of X it is made of."""
+    """One sample set: X with the names of its columns, Gram matrices of the set by name, and the rows of X it is made of."""
 
     values: NDArray[np.float64] | None
     columns: list[str]

@@ -8,9 +8,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use mtmkl::Registry;
 use mtmkl::machine::TargetKind;
+use mtmkl_table::{Missing, Multiclass, Scaling};
 use serde::Serialize;
 
 use crate::parameters::{self, Settings};
@@ -191,38 +193,16 @@ pub struct TableArgs {
     pub no_header: bool,
 }
 
-/// What to do about cells without a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Missing {
-    /// Refuse the file, naming the column
-    Error,
-    /// Leave the row out
-    Drop,
-    /// Fill in the column's mean (of the training rows)
-    Mean,
-}
-
-/// How columns are brought to one scale before kernels see them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scaling {
-    /// As they are
-    None,
-    /// To [0, 1]
-    Minmax,
-    /// To mean 0 and standard deviation 1
-    Standard,
-}
-
-/// How several classes become binary tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Multiclass {
-    /// One task per class, against all others
-    Ova,
-    /// One task per pair of classes
-    Ovo,
+/// The words of a choice, with what each means.
+pub fn words<T: Copy + Send + Sync>(
+    words: &'static [(T, &'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let values = words.iter();
+    let values = values.map(|(_, word, meaning)| PossibleValue::new(*word).help(*meaning));
+    PossibleValuesParser::new(values).map(move |text: String| {
+        let found = words.iter().find(|(_, word, _)| *word == text);
+        found.unwrap_or(&words[0]).0
+    })
 }
 
 /// Arguments of `fit`.
@@ -243,7 +223,7 @@ pub struct FitArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// How more than two classes become tasks, where there is no task column
-    #[arg(long, value_enum, default_value = "ova", help_heading = "Data")]
+    #[arg(long, value_parser = words(&Multiclass::WORDS), default_value = "ova", help_heading = "Data")]
     pub multiclass: Multiclass,
     /// The columns to learn from, as names and ranges a,b,f1..f9 (default: all others)
     #[arg(long, value_name = "COLUMNS", help_heading = "Data")]
@@ -258,10 +238,10 @@ pub struct FitArgs {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_hot: Vec<String>,
     /// What to do about missing values
-    #[arg(long, value_enum, default_value = "error", help_heading = "Data")]
+    #[arg(long, value_parser = words(&Missing::WORDS), default_value = "error", help_heading = "Data")]
     pub missing: Missing,
     /// How to scale columns; kept in the model and applied at prediction
-    #[arg(long, value_enum, default_value = "none", help_heading = "Data")]
+    #[arg(long, value_parser = words(&Scaling::WORDS), default_value = "none", help_heading = "Data")]
     pub scale: Scaling,
     /// The column that names rows, to match the row names of precomputed kernels
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]

@@ -1,15 +1,12 @@
 //! How good predictions are.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, bail};
 use mtmkl::select::Metric;
+use mtmkl_table::{Frame, Goal, Predictions, Records};
 use serde::Serialize;
 
 use crate::choices::unknown;
-use crate::frame::{Frame, Goal, Raw};
-use crate::predictor::Predictions;
-use crate::words::{by_number_then_text, listed};
+use crate::words::listed;
 
 /// One figure per task and one for all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -73,18 +70,19 @@ pub fn metric(name: Option<&str>, goal: &Goal) -> Result<Metric> {
 /// When the targets are not there.
 pub fn score(
     frame: &Frame,
-    raw: &Raw,
+    records: &Records,
     predictions: &Predictions,
     inlier: Option<&str>,
     metric: Metric,
 ) -> Result<Score> {
     let target = || {
-        raw.target
+        records
+            .target
             .as_ref()
             .context("the target column is needed to score")
     };
     // A value that was never learned is a class of its own, which no prediction hits.
-    let class_of = |classes: &[String], value: &String| {
+    let class_of = |classes: &[String], value: &str| {
         classes
             .iter()
             .position(|class| class == value)
@@ -106,8 +104,9 @@ pub fn score(
                 .iter()
                 .enumerate()
                 .map(|(class, name)| {
-                    let own: Vec<usize> =
-                        (0..raw.count).filter(|&row| truth[row] == class).collect();
+                    let own: Vec<usize> = (0..records.count())
+                        .filter(|&row| truth[row] == class)
+                        .collect();
                     let labels: Vec<f64> =
                         truth.iter().map(|&value| sign(value == class)).collect();
                     let score = match metric {
@@ -141,10 +140,10 @@ pub fn score(
         }
         Goal::Binary { classes } => {
             let target = target()?;
-            Ok(by_task(frame, raw, metric.name(), |rows| {
+            Ok(by_task(frame, records, metric.name(), |rows| {
                 let truth: Vec<usize> = rows
                     .iter()
-                    .map(|&row| class_of(classes, &target[row]))
+                    .map(|&row| class_of(classes, target.get(row)))
                     .collect();
                 match metric {
                     Metric::F1 | Metric::Auc => {
@@ -163,35 +162,38 @@ pub fn score(
             }))
         }
         Goal::Regression => {
-            let numbers = raw
+            let numbers = records
                 .numbers
                 .as_ref()
                 .context("the target column is needed to score")?;
-            Ok(by_task(frame, raw, metric.name(), |rows| {
+            Ok(by_task(frame, records, metric.name(), |rows| {
                 let own: Vec<f64> = rows.iter().map(|&row| numbers[row]).collect();
                 let predicted: Vec<f64> =
                     rows.iter().map(|&row| predictions.numbers[row]).collect();
                 metric.of_numbers(&own, &predicted)
             }))
         }
-        Goal::OneClass => match (raw.target.as_ref(), inlier) {
+        Goal::OneClass => match (records.target.as_ref(), inlier) {
             (Some(target), Some(inlier)) if !target.iter().any(|value| value == inlier) => {
-                let mut values = target.clone();
-                values.sort_by(|a, b| by_number_then_text(a, b));
-                values.dedup();
                 bail!(
                     "no row has the target `{inlier}`, which would mark it as an inlier; say which value does with --inlier VALUE (there are {})",
-                    listed(&values.iter().map(String::as_str).collect::<Vec<_>>())
+                    listed(
+                        &target
+                            .groups()
+                            .iter()
+                            .map(|(name, _)| *name)
+                            .collect::<Vec<_>>()
+                    )
                 )
             }
-            (Some(target), Some(inlier)) => Ok(by_task(frame, raw, metric.name(), |rows| {
+            (Some(target), Some(inlier)) => Ok(by_task(frame, records, metric.name(), |rows| {
                 let labels: Vec<f64> = rows
                     .iter()
-                    .map(|&row| sign(target[row] == inlier))
+                    .map(|&row| sign(target.get(row) == inlier))
                     .collect();
                 metric.of_labels(&labels, &said(predictions, rows, metric))
             })),
-            _ => Ok(by_task(frame, raw, "accepted", |rows| {
+            _ => Ok(by_task(frame, records, "accepted", |rows| {
                 let inside = vec![1.0; rows.len()];
                 Metric::Accuracy.of_labels(&inside, &said(predictions, rows, metric))
             })),
@@ -211,27 +213,19 @@ fn said(predictions: &Predictions, rows: &[usize], metric: Metric) -> Vec<f64> {
 
 fn by_task(
     frame: &Frame,
-    raw: &Raw,
+    records: &Records,
     metric: &'static str,
     figure: impl Fn(&[usize]) -> f64,
 ) -> Score {
-    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for row in 0..raw.count {
-        let task = raw
-            .task
-            .as_ref()
-            .map_or_else(|| frame.only_task(), |tasks| tasks[row].clone());
-        groups.entry(task).or_default().push(row);
-    }
-    let mut tasks: Vec<TaskScore> = groups
-        .into_iter()
+    let only = frame.only_task();
+    let groups = records.by_task(&only).into_iter();
+    let tasks: Vec<TaskScore> = groups
         .map(|(name, rows)| TaskScore {
-            name,
+            name: name.to_string(),
             rows: rows.len(),
             score: figure(&rows),
         })
         .collect();
-    tasks.sort_by(|a, b| by_number_then_text(&a.name, &b.name));
     let mean = mean(&tasks.iter().map(|task| task.score).collect::<Vec<_>>());
     Score {
         metric,

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use mtmkl_table::words::is_harmless;
+
 /// Most columns of the terminal that a cell of a table takes.
 const CELL_WIDTH: usize = 80;
 
@@ -59,25 +61,6 @@ const WIDE: [(char, char); 17] = [
     ('\u{1f300}', '\u{1faff}'),
     ('\u{20000}', '\u{3fffd}'),
 ];
-
-/// Whether a character does what it looks like: no control character, nothing that turns the direction of writing, breaks the line
-/// or is not seen.
-pub fn is_harmless(character: char) -> bool {
-    !(character.is_control()
-        || matches!(
-            character,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'
-                | '\u{200e}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        ))
-}
 
 /// One line of text that only shows: what is not harmless stands there as an escape, `\u{1b}`.
 pub fn line(text: &str) -> Cow<'_, str> {

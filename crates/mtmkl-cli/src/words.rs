@@ -1,11 +1,6 @@
-//! Small things about words: plurals, slips of the hand, the order of names.
+//! Small things about words: slips of the hand, lists of names.
 
-use std::cmp::Ordering;
-
-/// `1 pass`, `2 passes`: a number with its noun.
-pub fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
+pub use mtmkl_table::words::count;
 
 /// The known name that `name` is most likely a slip of: a few letters away, or one the beginning of the other.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
@@ -51,27 +46,9 @@ pub fn listed(names: &[&str]) -> String {
     shown.join(", ")
 }
 
-/// Numbers by value, before texts in their own order. A total order, whatever is mixed: sorting needs one.
-pub fn by_number_then_text(a: &str, b: &str) -> Ordering {
-    match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        (Err(_), Err(_)) => a.cmp(b),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_come_first_and_by_value() {
-        // Compared as text where one is no number, 2 < 10 < 1a < 2 would go round in a circle.
-        let mut names = vec!["1a", "10", "b", "2", "-1", "2.0"];
-        names.sort_by(|a, b| by_number_then_text(a, b));
-        assert_eq!(names, ["-1", "2", "2.0", "10", "1a", "b"]);
-    }
 
     #[test]
     fn slips_are_recognised_and_strangers_are_not() {

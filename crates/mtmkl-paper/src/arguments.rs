@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use mtmkl_cli::args::Scaling;
+use mtmkl_table::Scaling;
 
 /// The paper's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub methods: Vec<String>,
     /// How features are scaled, by all rows of a set
-    #[arg(long, value_enum, default_value = "minmax")]
+    #[arg(long, value_parser = mtmkl_cli::args::words(&Scaling::WORDS), default_value = "minmax")]
     pub scale: Scaling,
     /// The kernels (repeatable)
     #[arg(

@@ -13,8 +13,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::select::{Cell, Chain, Fold, Grid, Limits, Metric, Search};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Pool, Prepared, Problem, ProblemSpec, Samples, Targets};
-use mtmkl_cli::args::Scaling;
 use mtmkl_cli::journal::Fingerprint;
+use mtmkl_table::Scaling;
 use serde::{Deserialize, Serialize};
 
 use crate::benchmark::{Benchmark, Choice};

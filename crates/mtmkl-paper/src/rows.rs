@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use mtmkl::random::Random;
 use mtmkl::select::{Fold, split};
 use mtmkl::{Targets, Task};
-use mtmkl_cli::args::Scaling;
 use mtmkl_cli::journal::Fingerprint;
-use mtmkl_cli::words::by_number_then_text;
+use mtmkl_table::Scaling;
+use mtmkl_table::by_number_then_text;
 
 use crate::benchmark::{Benchmark, Choice};
 use crate::sources::Source;

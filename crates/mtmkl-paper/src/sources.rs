@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use mtmkl_cli::input::{self, TableOptions, Values};
+use mtmkl_cli::input::{self, TableOptions};
+use mtmkl_table::Values;
 
 use crate::mat::Value;
 use crate::{idx, mat};
@@ -224,7 +225,7 @@ fn table(files: &[PathBuf]) -> Result<Source> {
         name.strip_prefix('f')
             .is_some_and(|number| number.parse::<u32>().is_ok())
     };
-    let features: Vec<&[f64]> = table
+    let features: Vec<std::borrow::Cow<'_, [f64]>> = table
         .columns()
         .iter()
         .filter(|column| is_feature(&column.name))

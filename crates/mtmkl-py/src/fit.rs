@@ -20,7 +20,8 @@ use crate::enter::{interruptible, pool, released};
 use crate::errors::{self, Origins};
 use crate::model::Model;
 
-/// One sample set: rows of numbers with the names of their columns, Gram matrices by name, and the rows of X it is made of.
+/// One sample set: the table of numbers with the names of its columns and the rows of it that are meant, and Gram matrices of these by
+/// name.
 #[derive(FromPyObject)]
 pub(crate) struct Set<'py> {
     #[pyo3(item)]
@@ -47,19 +48,26 @@ impl Set<'_> {
             })
             .collect::<PyResult<_>>()?;
         let values = match &self.values {
-            Some(values) => Some(matrix(values)?.to_vec()),
+            Some(values) => {
+                let (all, width) = (matrix(values)?, values.shape()[1]);
+                if self.origin.iter().any(|&row| row >= values.shape()[0]) {
+                    return Err(PyValueError::new_err(
+                        "origin names rows that are not there",
+                    ));
+                }
+                let mut own = Vec::with_capacity(self.origin.len() * width);
+                for row in &self.origin {
+                    own.extend_from_slice(&all[row * width..(row + 1) * width]);
+                }
+                Some(own)
+            }
             None => None,
-        };
-        let count = match (&self.values, self.grams.first()) {
-            (Some(values), _) => values.shape()[0],
-            (None, Some((_, gram))) => gram.shape()[0],
-            (None, None) => 0,
         };
         Ok(Owned {
             values,
             columns: self.columns.clone(),
             grams,
-            count,
+            count: self.origin.len(),
         })
     }
 }

@@ -1,4 +1,5 @@
-//! `mtmkl._core`: the door between Python and the core. Arrays in, models out; everything else is Python (`python/mtmkl`).
+//! `mtmkl._core`: the door between Python and the core. Arrays in, models out; names, gaps and frames are those of `mtmkl_table`.
+//! Everything else is Python (`python/mtmkl`).
 //!
 //! An extension module finds Python's symbols in the interpreter that loads it. A test program of this crate would have none, so it is
 //! left empty: the tests are in Python.
@@ -10,6 +11,7 @@ mod enter;
 mod errors;
 mod fit;
 mod model;
+mod table;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -33,6 +35,8 @@ mod _core {
     use super::fit::kernel_specs;
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::table::{Frame, is_gap, name_order, named, sample_sets, task_groups};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -403,6 +403,11 @@ impl Model {
 }
 
 impl Model {
+    /// The core's model.
+    pub(crate) fn core(&self) -> &mtmkl::Model {
+        &self.model
+    }
+
     fn set(&self, set: usize) -> PyResult<&mtmkl::model::SupportSet> {
         let sets = self.model.support_sets();
         sets.get(set).ok_or_else(|| no_such("sample set"))

@@ -27,7 +27,7 @@ fn fit(
         })
         .collect();
     let kernels = parse_kernels(kernel).unwrap();
-    let spec = ProblemSpec::new(kernels, machine, SharingSpec::Uniform);
+    let spec = ProblemSpec::new(kernels, machine, SharingSpec::uniform());
     let samples = Samples::with_columns(values, 40, names).unwrap();
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
     problem.fit(&mut Fitting::default()).unwrap()
@@ -124,13 +124,13 @@ fn classes_against_the_rest_are_regions_and_pairs_are_panels() {
 #[test]
 fn numbers_and_the_inside() {
     let numbers = |first: &[f64]| Targets::Values(first.to_vec());
-    let machine = MachineSpec::Krr { lambda: 1e-3 };
+    let machine = MachineSpec::krr(1e-3);
     let model = fit(2, "rbf:sigma=1", machine, &[numbers]);
     let panel = &panels(&model, None).unwrap()[0];
     assert!(matches!(panel.field, Field::Levels { .. }));
     assert!((above(panel) - 0.5).abs() < 0.1);
     let nothing = |_: &[f64]| Targets::Unlabelled;
-    let model = fit(2, "rbf:sigma=1", MachineSpec::Svdd { c: 0.5 }, &[nothing]);
+    let model = fit(2, "rbf:sigma=1", MachineSpec::svdd(0.5), &[nothing]);
     let panel = &panels(&model, None).unwrap()[0];
     assert!(matches!(panel.field, Field::Inside { .. }));
     assert!(above(panel) > 0.3 && panel.points.iter().all(|point| point.class.is_none()));

@@ -9,9 +9,7 @@ use mtmkl::error::{DataProblem, Place};
 use mtmkl::grid::{Grid, Shape};
 use mtmkl::kernel::{Columns, KernelView, Linear, parse_kernels};
 use mtmkl::machine::MachineSpec;
-use mtmkl::select::{
-    Axis, Cell, Chain, Fold, Grid as Cells, Limits, Metric, Search, split,
-};
+use mtmkl::select::{Axis, Cell, Chain, Fold, Grid as Cells, Limits, Metric, Search, split};
 use mtmkl::sharing::{Parts, Reach, SharingSpec};
 use mtmkl::{
     CrossGram, Error, Fitting, GivenGram, Input, Model, Preparation, Problem, ProblemSpec, Rows,

@@ -243,7 +243,13 @@ fn the_architecture_page_names_what_is_there() {
         })
         .collect();
     assert!(named.len() > 40, "{}", named.len());
-    let places = ["crates/mtmkl/src", "crates/mtmkl-cli/src", "crates", ""];
+    let places = [
+        "crates/mtmkl/src",
+        "crates/mtmkl-cli/src",
+        "crates/mtmkl-table/src",
+        "crates",
+        "",
+    ];
     for name in &named {
         let is_there = places
             .iter()

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use mtmkl::Registry;
+use mtmkl_table::Goal;
 use serde_json::json;
 
 use super::Outcome;
 use super::predict::{Loaded, Predicted};
 use crate::args::EvaluateArgs;
-use crate::frame::Goal;
 use crate::output;
 use crate::score::{metric, score};
 
@@ -23,20 +23,20 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
     let metric = metric(args.metric.as_deref(), &loaded.frame.goal)?;
     let Predicted {
         table,
-        raw,
+        records,
         predictions,
     } = loaded.predict(&args.rows, true)?;
     let inlier = (loaded.frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
-    let score = score(&loaded.frame, &raw, &predictions, inlier, metric)?;
+    let score = score(&loaded.frame, &records, &predictions, inlier, metric)?;
     if args.json {
         let object = json!({
-            "rows": raw.count, "metric": score.metric, "mean": score.mean, "tasks": score.tasks,
+            "rows": records.count(), "metric": score.metric, "mean": score.mean, "tasks": score.tasks,
         });
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
         output::show(&format!(
             "{} rows of {}\n\n{}",
-            raw.count,
+            records.count(),
             table.source,
             output::scores(&[("learned".to_string(), score)])
         ))?;

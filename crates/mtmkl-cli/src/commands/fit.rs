@@ -8,28 +8,27 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::ledger::{Guard, Ledger, bytes_of};
-use mtmkl::machine::MachineSpec;
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
     Definiteness, Fitting, Model, Preparation, Prepared, Problem, ProblemSpec, Stop, Storage, Task,
+};
+use mtmkl_table::{
+    Aim, Dataset, Equals, Frame, Gram, Grams, Plan, Records, Table, keep, problem_of, split,
 };
 use serde_json::json;
 
 use super::Outcome;
 use crate::args::{FitArgs, TableArgs};
-use crate::dataset::{Dataset, Grams, split};
-use crate::frame::{Frame, NOTE, Raw, problem_of};
-use crate::input::{self, Delimiter, Format, Gram, GramOptions, Table, TableOptions};
-use crate::predictor::{CrossGrams, Predictor};
+use crate::input::{self, Delimiter, Format, GramOptions, TableOptions};
+use crate::predictor::{Asked, CrossGrams, Predictor};
 use crate::progress::Progress;
 use crate::score::{Score, metric, score};
 use crate::words::count;
 use crate::{choices, output};
 
-/// Notes that the program keeps in a model beside the frame.
+/// Notes that the program keeps in a model beside those of the table.
 pub mod notes {
-    /// Rows of the training table in each sample set, for precomputed kernels.
-    pub const TRAINING_ROWS: &str = "training-rows";
     /// The settings as TOML.
     pub const SETTINGS: &str = "settings";
     pub use mtmkl_report::notes::{DATA, SCORES};
@@ -50,6 +49,26 @@ fn ledger_of(args: &FitArgs) -> Result<Ledger> {
     )]
     let limit = (args.memory_limit * f64::from(1 << 30)) as u64;
     Ok(Ledger::new(limit))
+}
+
+/// What the flags ask of a table to learn from.
+fn plan_of(args: &FitArgs, computed: bool) -> Plan<'_> {
+    Plan {
+        target: args.target.as_deref(),
+        task: args.task.as_deref(),
+        weight: args.sample_weight.as_deref(),
+        id: args.id.as_deref(),
+        ignore: &args.ignore,
+        features: args.features.as_deref(),
+        one_hot: &args.one_hot,
+        missing: args.missing,
+        aim: match args.targets() {
+            TargetKind::Unlabelled => Aim::Inside,
+            TargetKind::Values => Aim::Numbers,
+            TargetKind::Labels => Aim::Classes(args.multiclass),
+        },
+        computed,
+    }
 }
 
 /// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
@@ -98,7 +117,7 @@ pub fn read_table(
 ///
 /// # Errors
 /// When a column is not there.
-pub fn note_rows(frame: &Frame, table: &Table, raw: &Raw) -> Result<()> {
+pub fn note_rows(frame: &Frame, table: &Table, records: &Records) -> Result<()> {
     for (column, rows, value) in frame.strange_values(table)? {
         output::note(&format!(
             "note: {}: {} in column `{column}` that the model never saw, such as `{value}`; it is taken for none of those it knows",
@@ -106,7 +125,7 @@ pub fn note_rows(frame: &Frame, table: &Table, raw: &Raw) -> Result<()> {
             count(rows, "row has a value", "rows have values"),
         ));
     }
-    let dropped = table.rows - raw.count;
+    let dropped = table.rows - records.count();
     if dropped > 0 {
         output::note(&format!(
             "note: {}: {} left out",
@@ -231,11 +250,9 @@ fn align(gram: Gram, id: Option<&str>, table: &Table) -> Result<Gram> {
 pub(super) struct Fit {
     pub(super) table: Table,
     pub(super) frame: Frame,
-    pub(super) raw: Raw,
-    pub(super) values: Vec<f64>,
+    pub(super) records: Records,
     pub(super) train: Vec<usize>,
     test: Vec<usize>,
-    pub(super) dataset_rows: Vec<Vec<usize>>,
     pub(super) grams: Grams,
     /// The flags as given, as TOML.
     pub(super) settings: String,
@@ -244,10 +261,17 @@ pub(super) struct Fit {
     _held: Vec<Guard>,
 }
 
+/// Samples and tasks, and what they take of the account of memory.
+pub(super) struct Sets {
+    pub(super) dataset: Dataset,
+    _held: Vec<Guard>,
+}
+
 /// The rows that scores are about.
 struct Judged {
-    raw: Raw,
-    values: Vec<f64>,
+    /// Where they stand, if not in the table that is learned from.
+    table: Option<Table>,
+    records: Records,
     /// The kernel matrices' part.
     cross: CrossGrams,
     /// What they are, in words.
@@ -358,8 +382,8 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
         output::print(&toml::to_string(&args)?)?;
         return Ok(Outcome::Done);
     }
-    let (fit, dataset) = Fit::open(&mut args, "fit")?;
-    let learned = fit.learn(&args, dataset, interruptible)?;
+    let fit = Fit::open(&mut args, "fit")?;
+    let learned = fit.learn(&args, fit.sets(Equals::Merged)?, interruptible)?;
     let saved = learned.save(&args);
     // The result is there, whatever became of the files.
     if args.json {
@@ -451,7 +475,7 @@ struct Scores {
 
 impl Fit {
     /// Reads and checks everything that a command with the flags of `fit` learns from.
-    pub(super) fn open(args: &mut FitArgs, command: &str) -> Result<(Self, Dataset)> {
+    pub(super) fn open(args: &mut FitArgs, command: &str) -> Result<Self> {
         let data = args.data.clone().with_context(|| {
             format!("which table? Give its path: mtmkl {command} DATA --target COLUMN")
         })?;
@@ -461,11 +485,15 @@ impl Fit {
             .iter()
             .chain(&args.report)
             .try_for_each(|path| output::check_place(path))?;
-        let names = Frame::names_of(args);
         let ledger = ledger_of(args)?;
-        let table = read_table(&data, &args.table, &names, Some(ledger.left()))?;
+        let table = read_table(
+            &data,
+            &args.table,
+            &plan_of(args, true).names(),
+            Some(ledger.left()),
+        )?;
         let mut held = vec![ledger.take(table.bytes())];
-        if table.format == Format::Libsvm && args.target.is_none() {
+        if table.absent_is_zero && args.target.is_none() {
             // The format has one place for it, and one name.
             args.target = Some("label".to_string());
         }
@@ -481,48 +509,66 @@ impl Fit {
                 table.source
             );
         }
-        let mut frame = Frame::new(&table, args, computed)?;
-        let raw = frame.rows(&table, true, args.sample_weight.as_deref())?;
-        note_rows(&frame, &table, &raw)?;
+        let mut frame = Frame::new(&table, &plan_of(args, computed))?;
+        let records = frame.records(&table, true, args.sample_weight.as_deref(), &[])?;
+        note_rows(&frame, &table, &records)?;
         let (train, test) = match args.test_fraction {
-            Some(share) => split(&frame, &raw, share, args.seed)?,
-            None => ((0..raw.count).collect(), Vec::new()),
+            Some(share) => split(&frame, &records, share, args.seed)?,
+            None => ((0..records.count()).collect(), Vec::new()),
         };
-        frame.learn(&raw, &train, args.missing, args.scale)?;
-        let values = frame.scaled(&raw, &table)?;
-        // As read, scaled, and in the sample sets.
-        held.push(ledger.take(3 * bytes_of::<f64>(values.len())));
-        let dataset = Dataset::new(&frame, &raw, &values, &train, &grams)?;
-        held.push(ledger.take(dataset.bytes_of_copies(&grams)));
-        let fit = Self {
+        let learned_from: Vec<usize> = train.iter().map(|&row| records.positions[row]).collect();
+        frame.learn(&table, &learned_from, args.missing, args.scale)?;
+        Ok(Self {
             table,
             frame,
-            raw,
-            values,
+            records,
             train,
             test,
-            dataset_rows: dataset.rows.clone(),
             grams,
             settings,
             ledger,
             _held: held,
-        };
-        Ok((fit, dataset))
+        })
+    }
+
+    /// The samples and tasks to learn from.
+    pub(super) fn sets(&self, equals: Equals) -> Result<Sets> {
+        let limit = self.ledger.left();
+        let (train, grams) = (&self.train, &self.grams);
+        let dataset = Dataset::new(
+            &self.frame,
+            &self.table,
+            &self.records,
+            train,
+            grams,
+            equals,
+            limit,
+        )?;
+        let bytes = dataset.bytes_of_rows() + dataset.bytes_of_copies(grams);
+        Ok(Sets {
+            dataset,
+            _held: vec![self.ledger.take(bytes)],
+        })
     }
 
     /// Checks the specification that the flags make, fits and scores.
     pub(super) fn learn(
         &self,
         args: &FitArgs,
-        dataset: Dataset,
+        sets: Sets,
         stop: impl FnOnce() -> Stop,
     ) -> Result<Learned> {
+        let Sets { dataset, _held } = sets;
         let spec = choices::problem(args, dataset.tasks.len())?;
         let odd = check_columns(&spec, &self.frame, &self.table)?;
         let judged = self.judged(args, &dataset.tasks)?;
-        let tasks = dataset.tasks.clone();
-        let problem = Problem::new(spec, dataset.samples, dataset.tasks)
-            .map_err(|error| self.located(error, &tasks, args))?;
+        // Rows to be scored are made when they are, after the fit.
+        let _scored = self.ledger.take(bytes_of::<f64>(
+            judged.records.count() * self.frame.features.len(),
+        ));
+        let (rows, tasks) = (dataset.rows, dataset.tasks.clone());
+        let located = |error| self.located(error, &rows, &tasks, args);
+        let problem = Problem::new(spec, dataset.samples, dataset.tasks).map_err(located)?;
         for name in odd {
             output::note(&format!(
                 "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize false \
@@ -534,20 +580,16 @@ impl Fit {
         let mut progress = Progress::new(args.verbose, args.quiet || args.json, args.tol);
         let mut fitting = fitting_of(args, &stop, &mut progress)?;
         // Said before anything is computed.
-        fitting
-            .check()
-            .map_err(|error| self.located(error, &tasks, args))?;
-        let prepared = problem
-            .prepare(&preparation_of(args, &self.ledger)?)
-            .map_err(|error| self.located(error, &tasks, args))?;
+        fitting.check().map_err(located)?;
+        let preparation = preparation_of(args, &self.ledger)?;
+        let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
-        let mut model = prepared
-            .fit(&mut fitting)
-            .map_err(|error| self.located(error, &tasks, args))?;
+        let mut model = prepared.fit(&mut fitting).map_err(located)?;
         drop(fitting);
-        let scores = self.scores(args, &judged, &model, &prepared, &stop)?;
+        let rows = self.training_rows(&rows);
+        let scores = self.scores(args, &judged, &rows, &model, &prepared, &stop)?;
         progress.finish();
-        self.keep_notes(&mut model, &scores)?;
+        self.keep_notes(&mut model, &rows, &scores)?;
         Ok(Learned {
             model,
             ledger: self.ledger.clone(),
@@ -565,13 +607,11 @@ impl Fit {
             }
             let names = self.frame.names();
             let table = read_table(path, &args.table, &names, Some(self.ledger.left()))?;
-            let raw = self.frame.rows(&table, true, None)?;
-            note_rows(&self.frame, &table, &raw)?;
-            let strange = raw
-                .task
-                .iter()
-                .flatten()
-                .find(|name| tasks.iter().all(|task| task.name != **name));
+            let records = self.frame.records(&table, true, None, &[])?;
+            note_rows(&self.frame, &table, &records)?;
+            let names = records.task.iter().flat_map(|names| names.groups());
+            let mut names = names.map(|(name, _)| name);
+            let strange = names.find(|name| tasks.iter().all(|task| task.name != *name));
             if let Some(name) = strange {
                 bail!(
                     "{}: there is no task `{name}` in {}, so it cannot be scored; leave its rows out",
@@ -579,47 +619,48 @@ impl Fit {
                     self.table.source
                 );
             }
+            // Said before anything is computed.
+            self.frame.check(&table, &records.positions)?;
             return Ok(Judged {
-                values: self.frame.scaled(&raw, &table)?,
                 cross: CrossGrams::new(),
-                split: format!("{} of {}", count(raw.count, "row", "rows"), table.source),
-                raw,
+                split: format!(
+                    "{} of {}",
+                    count(records.count(), "row", "rows"),
+                    table.source
+                ),
+                table: Some(table),
+                records,
             });
         }
         let held = !self.test.is_empty();
         let rows = if held { &self.test } else { &self.train };
-        let raw = self.raw.subset(rows, self.frame.features.len());
-        let d = self.frame.features.len();
-        let values = rows
-            .iter()
-            .flat_map(|&row| &self.values[row * d..(row + 1) * d])
-            .copied()
-            .collect();
+        let records = self.records.select(rows);
+        if held {
+            self.frame.check(&self.table, &records.positions)?;
+        }
         let cross = self
             .grams
             .iter()
             .map(|(name, gram)| {
                 let n = gram.columns;
-                let own = raw
-                    .positions
-                    .iter()
-                    .map(|&row| gram.values[row * n + row])
-                    .collect();
-                (name.clone(), (gram.with_rows(&raw.positions), Some(own)))
+                let positions = &records.positions;
+                let own = positions.iter().map(|&row| gram.values[row * n + row]);
+                let own = Some(own.collect());
+                (name.clone(), (gram.with_rows(positions), own))
             })
             .collect();
         let split = if held {
             format!(
                 "{} of {}",
                 count(rows.len(), "held-out row", "held-out rows"),
-                self.raw.count
+                self.records.count()
             )
         } else {
             format!("the {} training rows", rows.len())
         };
         Ok(Judged {
-            raw,
-            values,
+            table: None,
+            records,
             cross,
             split,
         })
@@ -629,6 +670,7 @@ impl Fit {
     pub(super) fn located(
         &self,
         error: mtmkl::Error,
+        rows: &[Vec<usize>],
         tasks: &[Task],
         args: &FitArgs,
     ) -> anyhow::Error {
@@ -641,8 +683,8 @@ impl Fit {
         };
         let file = &self.table.source;
         let line = |set: usize, row: usize| {
-            let position = self.dataset_rows[set][row];
-            self.table.place(self.raw.positions[position])
+            let position = rows[set][row];
+            self.table.place(self.records.positions[position])
         };
         let advice = match &what {
             DataProblem::Indefinite { .. } => " (--allow-indefinite)",
@@ -674,40 +716,39 @@ impl Fit {
     }
 
     /// Rows of the training table, per sample set.
-    fn training_rows(&self) -> Vec<Vec<usize>> {
-        self.dataset_rows
-            .iter()
-            .map(|rows| rows.iter().map(|&row| self.raw.positions[row]).collect())
-            .collect()
+    fn training_rows(&self, rows: &[Vec<usize>]) -> Vec<Vec<usize>> {
+        let positions = |rows: &Vec<usize>| {
+            let rows = rows.iter();
+            rows.map(|&row| self.records.positions[row]).collect()
+        };
+        rows.iter().map(positions).collect()
     }
 
     fn scores(
         &self,
         args: &FitArgs,
         judged: &Judged,
+        training_rows: &[Vec<usize>],
         model: &Model,
         prepared: &Prepared,
         stop: &Stop,
     ) -> Result<Scores> {
-        let Judged {
-            raw,
-            values,
-            cross,
-            split,
-        } = judged;
-        let training_rows = self.training_rows();
+        let asked = Asked {
+            table: judged.table.as_ref().unwrap_or(&self.table),
+            records: &judged.records,
+            cross: &judged.cross,
+        };
         let judge = |model: &Model| -> Result<Score> {
             let predictor = Predictor {
                 model,
                 frame: &self.frame,
                 new_tasks: false,
-                training_rows: &training_rows,
+                training_rows,
+                limit: self.ledger.limit(),
             };
-            let predictions = prepared
-                .pool()
-                .install(|| predictor.predict(raw, values, cross))?;
+            let predictions = prepared.pool().install(|| predictor.predict(&asked))?;
             let metric = metric(None, &self.frame.goal)?;
-            score(&self.frame, raw, &predictions, None, metric)
+            score(&self.frame, asked.records, &predictions, None, metric)
         };
         let mut methods = vec![("learned".to_string(), judge(model)?)];
         if args.baselines {
@@ -737,21 +778,15 @@ impl Fit {
             methods.extend(best);
         }
         Ok(Scores {
-            split: split.clone(),
+            split: judged.split.clone(),
             methods,
         })
     }
 
-    fn keep_notes(&self, model: &mut Model, scores: &Scores) -> Result<()> {
+    fn keep_notes(&self, model: &mut Model, rows: &[Vec<usize>], scores: &Scores) -> Result<()> {
         let notes = model.notes_mut();
-        notes.insert(NOTE.to_string(), serde_json::to_string(&self.frame)?);
+        keep(notes, &self.frame, rows)?;
         notes.insert(notes::SETTINGS.to_string(), self.settings.clone());
-        if !self.grams.is_empty() {
-            notes.insert(
-                notes::TRAINING_ROWS.to_string(),
-                serde_json::to_string(&self.training_rows())?,
-            );
-        }
         let data = [
             ("table", self.table.source.clone()),
             ("rows", self.table.rows.to_string()),

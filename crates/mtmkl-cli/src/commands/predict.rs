@@ -5,16 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::{Model, Registry};
+use mtmkl_table::{Frame, Goal, Predictions, Records, Table, frame_of, training_rows_of};
 use serde_json::json;
 
 use super::Outcome;
-use super::fit::{note_rows, notes, read_table};
+use super::fit::{note_rows, read_table};
 use crate::args::{NewRowsArgs, PredictArgs};
 use crate::choices;
-use crate::frame::{Frame, Goal, Raw};
-use crate::input::{self, GramOptions, Table};
+use crate::input::{self, GramOptions, TableOptions};
 use crate::output;
-use crate::predictor::{CrossGrams, Predictions, Predictor};
+use crate::predictor::{Asked, CrossGrams, Predictor};
 use crate::words::{count, listed};
 
 /// A model read from a file, with what the program keeps in it.
@@ -31,8 +31,8 @@ pub struct Loaded {
 pub struct Predicted {
     /// The table.
     pub table: Table,
-    /// Its rows as numbers, without those left out.
-    pub raw: Raw,
+    /// Its rows, without those left out.
+    pub records: Records,
     /// The predictions for them.
     pub predictions: Predictions,
 }
@@ -44,12 +44,8 @@ impl Loaded {
     /// When it cannot be read, or is no model of this program.
     pub fn new(path: &Path, registry: &Registry) -> Result<Self> {
         let model = load(path, registry)?;
-        let frame = Frame::of(&model)?;
-        let training_rows = match model.notes().get(notes::TRAINING_ROWS) {
-            Some(text) => serde_json::from_str(text)
-                .context("the model's list of training rows cannot be read")?,
-            None => Vec::new(),
-        };
+        let frame = frame_of(&model)?;
+        let training_rows = training_rows_of(&model)?;
         check_precomputed(&model, &training_rows)?;
         Ok(Self {
             model,
@@ -64,34 +60,34 @@ impl Loaded {
     /// When the rows cannot be read, or do not fit the model.
     pub fn predict(&self, args: &NewRowsArgs, with_target: bool) -> Result<Predicted> {
         let table = read_table(&args.data, &args.table, &self.frame.names(), None)?;
-        let mut raw = self.frame.rows(&table, with_target, None)?;
-        let tasks: Vec<&str> = self
-            .model
-            .tasks()
-            .iter()
-            .map(|task| task.name.as_str())
-            .collect();
-        self.frame.recognise_tasks(&table, &mut raw, &tasks)?;
-        note_rows(&self.frame, &table, &raw)?;
-        let values = self.frame.scaled(&raw, &table)?;
-        let cross = self.cross_of(&table, &raw, read_cross(&args.cross)?)?;
+        let tasks = self.model.tasks().iter();
+        let tasks: Vec<&str> = tasks.map(|task| task.name.as_str()).collect();
+        let records = self.frame.records(&table, with_target, None, &tasks)?;
+        note_rows(&self.frame, &table, &records)?;
+        let cross = self.cross_of(&table, &records, read_cross(&args.cross)?)?;
         let predictor = Predictor {
             model: &self.model,
             frame: &self.frame,
             new_tasks: args.new_tasks,
             training_rows: &self.training_rows,
+            limit: TableOptions::default().limit,
         };
         let pool = choices::pool(args.threads)?;
-        let predictions = pool.install(|| predictor.predict(&raw, &values, &cross))?;
+        let asked = Asked {
+            table: &table,
+            records: &records,
+            cross: &cross,
+        };
+        let predictions = pool.install(|| predictor.predict(&asked))?;
         Ok(Predicted {
             table,
-            raw,
+            records,
             predictions,
         })
     }
 
     /// The cross matrices that the kernels need, each with one row for each row that is predicted.
-    fn cross_of(&self, table: &Table, raw: &Raw, cross: CrossGrams) -> Result<CrossGrams> {
+    fn cross_of(&self, table: &Table, records: &Records, cross: CrossGrams) -> Result<CrossGrams> {
         let given = precomputed(&self.model);
         if let Some(name) = cross.keys().find(|name| !given.contains(&name.as_str())) {
             let known = if given.is_empty() {
@@ -130,8 +126,9 @@ impl Loaded {
                         table.source
                     );
                 }
-                let own = own.map(|own| raw.positions.iter().map(|&row| own[row]).collect());
-                Ok((name, (gram.with_rows(&raw.positions), own)))
+                let positions = &records.positions;
+                let own = own.map(|own| positions.iter().map(|&row| own[row]).collect());
+                Ok((name, (gram.with_rows(positions), own)))
             })
             .collect()
     }
@@ -222,20 +219,22 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
         .try_for_each(|path| output::check_place(path))?;
     let loaded = Loaded::new(&args.rows.model, registry)?;
     let Predicted {
-        raw, predictions, ..
+        records,
+        predictions,
+        ..
     } = loaded.predict(&args.rows, false)?;
     let text = if args.json {
         let is_number = matches!(loaded.frame.goal, Goal::Regression | Goal::OneClass);
-        let rows: Vec<serde_json::Value> = (0..raw.count)
+        let rows: Vec<serde_json::Value> = (0..records.count())
             .map(|row| {
-                let mut object = json!({ "row": raw.positions[row] + 1 });
+                let mut object = json!({ "row": records.positions[row] + 1 });
                 object["prediction"] = if is_number {
                     json!(predictions.numbers[row])
                 } else {
                     json!(predictions.labels[row])
                 };
-                if let Some(tasks) = &raw.task {
-                    object["task"] = json!(tasks[row]);
+                if let Some(tasks) = &records.task {
+                    object["task"] = json!(tasks.get(row));
                 }
                 if args.decision {
                     object["decision"] = json!(predictions.decisions[row]);
@@ -246,7 +245,7 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
         let object = json!({ "predictions": rows, "decisions": predictions.names });
         format!("{}\n", serde_json::to_string_pretty(&object)?)
     } else {
-        csv(args, &raw, &predictions)
+        csv(args, &records, &predictions)
     };
     match &args.output {
         Some(path) => mtmkl::model::write_whole(path, text.as_bytes())?,
@@ -258,7 +257,7 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
 }
 
 /// `row,task,prediction,decision…`: rows are counted from 1, as in the table read.
-fn csv(args: &PredictArgs, raw: &Raw, predictions: &Predictions) -> String {
+fn csv(args: &PredictArgs, records: &Records, predictions: &Predictions) -> String {
     let quoted = |cell: &str| {
         if cell.contains([',', '"', '\n', '\r']) {
             format!("\"{}\"", cell.replace('"', "\"\""))
@@ -267,7 +266,7 @@ fn csv(args: &PredictArgs, raw: &Raw, predictions: &Predictions) -> String {
         }
     };
     let mut text = String::from("row");
-    if raw.task.is_some() {
+    if records.task.is_some() {
         text += ",task";
     }
     text += ",prediction";
@@ -282,10 +281,10 @@ fn csv(args: &PredictArgs, raw: &Raw, predictions: &Predictions) -> String {
         }
     }
     text.push('\n');
-    for row in 0..raw.count {
-        text += &(raw.positions[row] + 1).to_string();
-        if let Some(tasks) = &raw.task {
-            text += &format!(",{}", quoted(&tasks[row]));
+    for row in 0..records.count() {
+        text += &(records.positions[row] + 1).to_string();
+        if let Some(tasks) = &records.task {
+            text += &format!(",{}", quoted(tasks.get(row)));
         }
         text += &format!(",{}", quoted(&predictions.labels[row]));
         if args.decision {

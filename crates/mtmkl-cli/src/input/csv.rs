@@ -9,18 +9,15 @@ use std::str::FromStr;
 
 use memchr::{memchr, memchr_iter};
 
-use super::error::shown;
-use super::table::Lines;
-use super::{
-    Column, Format, Gram, GramOptions, InputError, Place, Skipped, Table, TableOptions, Values,
-    check_names, check_size,
+use mtmkl_table::words::shown;
+use mtmkl_table::{
+    Cell as Reading, Column, Gram, Lines, Place, Skipped, Table, TableError, Values, read_cell,
 };
+
+use super::{GramOptions, InputError, TableOptions, check_names, check_size};
 
 /// More columns than this are a wrong delimiter or an attack.
 const MOST_COLUMNS: usize = 1_000_000;
-
-/// Cells that mean "no value", in every format; the empty cell and any spelling of NaN do too.
-const MISSING: [&[u8]; 6] = [b"NA", b"N/A", b"null", b"NULL", b"?", b"<NA>"];
 
 /// The character between two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +134,7 @@ pub fn gram_from_bytes(
         8 * (rows as u64) * (columns as u64),
         options.limit,
     )?;
-    let numbers: Vec<&[f64]> = kernel
+    let numbers: Vec<Cow<'_, [f64]>> = kernel
         .iter()
         .map(|column| table.numeric(&column.name))
         .collect::<Result<_, _>>()
@@ -155,10 +152,10 @@ pub fn gram_from_bytes(
 }
 
 /// The error for a cell of a kernel matrix, without the remedies that are for tables.
-fn incomplete(mut error: InputError) -> InputError {
+fn incomplete(mut error: TableError) -> TableError {
     match &mut error {
-        InputError::Missing { remedy, .. } => *remedy = "a kernel matrix must be complete",
-        InputError::NotNumber { remedy, .. } => {
+        TableError::Missing { remedy, .. } => *remedy = "a kernel matrix must be complete",
+        TableError::NotNumber { remedy, .. } => {
             "a kernel matrix holds numbers, with names only in the first line and column"
                 .clone_into(remedy);
         }
@@ -193,32 +190,12 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// What a cell says where a number is wanted.
-enum Reading {
-    Number(f64),
-    Infinite,
-    Missing,
-    Text,
-}
-
-/// Reads `raw` as a number, if it is one.
+/// Reads `raw` as a number, if it is one; most cells are.
 fn read_number(raw: &[u8]) -> Reading {
-    let raw = raw.trim_ascii();
-    if raw.is_empty() {
-        return Reading::Missing;
+    match fast_float2::parse::<f64, _>(raw) {
+        Ok(number) if number.is_finite() => Reading::Number(number),
+        _ => read_cell(raw),
     }
-    match fast_float2::parse::<f64, _>(raw).ok() {
-        Some(number) if number.is_finite() => Reading::Number(number),
-        Some(number) if number.is_nan() => Reading::Missing,
-        Some(_) => Reading::Infinite,
-        None if MISSING.contains(&raw) => Reading::Missing,
-        None => Reading::Text,
-    }
-}
-
-/// Whether a cell of text means that there is no value.
-pub(super) fn is_missing(cell: &str) -> bool {
-    matches!(read_number(cell.as_bytes()), Reading::Missing)
 }
 
 /// Splits a text into rows of cells.
@@ -542,13 +519,9 @@ impl<'a> Reader<'a> {
                 missing: builder.missing,
             })
             .collect();
-        let format = if self.delimiter == Delimiter::TAB {
-            Format::Tsv
-        } else {
-            Format::Csv
-        };
-        let mut table = Table::new(self.source, format, rows, columns, lines);
+        let mut table = Table::new(self.source, rows, columns, lines);
         table.skipped = skipped;
+        table.has_header = true;
         Ok(table)
     }
 
@@ -651,7 +624,7 @@ impl<'a> Reader<'a> {
     fn read_numbers(&self, builders: &mut [Option<Builder>]) -> Result<(usize, Lines), InputError> {
         let mut records = self.records.clone();
         let mut cells = Vec::with_capacity(builders.len());
-        let mut lines = Lines::Rows;
+        let mut lines = Lines::Rows(1);
         let mut row = 0;
         loop {
             let before = records.position;
@@ -682,7 +655,7 @@ impl<'a> Reader<'a> {
                 }
                 match read_number(cell.raw) {
                     Reading::Number(number) => builder.numbers.push(number),
-                    Reading::Missing => {
+                    Reading::Gap => {
                         builder.missing.push(row);
                         builder.numbers.push(0.0);
                     }
@@ -707,12 +680,12 @@ impl<'a> Reader<'a> {
     fn read_text(&self, builders: &mut [Option<Builder>]) -> Result<(), InputError> {
         for builder in builders.iter().flatten().filter(|builder| !builder.is_text) {
             if let Some((line, value)) = &builder.infinite {
-                return Err(InputError::NotFinite {
+                return Err(InputError::Table(TableError::NotFinite {
                     file: self.source.to_owned(),
                     place: Place::Line(*line),
                     column: builder.name.clone(),
                     value: value.clone(),
-                });
+                }));
             }
         }
         let mut wanted: Vec<(usize, &mut Builder)> = builders
@@ -739,7 +712,7 @@ impl<'a> Reader<'a> {
                         value: shown(&content),
                     });
                 };
-                if matches!(read_number(cell.raw), Reading::Missing) {
+                if matches!(read_number(cell.raw), Reading::Gap) {
                     builder.missing.push(row);
                     builder.text.push(String::new());
                 } else {

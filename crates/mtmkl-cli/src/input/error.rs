@@ -1,40 +1,19 @@
 //! What can be wrong with a file, said so that the reader of the message knows where to look and what to do.
 
-use std::fmt;
 use std::io;
 
+use mtmkl_table::words::size;
+use mtmkl_table::{Place, TableError};
 use thiserror::Error;
-
-use crate::terminal;
-
-/// Most characters of a cell that a message repeats.
-const SHOWN_CHARACTERS: usize = 40;
-
-/// Most column names that a message lists.
-const SHOWN_NAMES: usize = 12;
-
-/// Where in a file a value stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// A line of a text file, counted from 1.
-    Line(usize),
-    /// A row of a binary file, counted from 1.
-    Row(usize),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(line) => write!(formatter, "line {line}"),
-            Self::Row(row) => write!(formatter, "row {row}"),
-        }
-    }
-}
 
 /// A file that could not be read as asked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InputError {
+    /// What was read is not what was asked for.
+    #[error(transparent)]
+    Table(#[from] TableError),
+
     /// There is no file of that name.
     #[error("{file}: no such file{}", .similar.as_ref().map_or(String::new(), |name| format!("; did you mean `{name}`?")))]
     NotFound {
@@ -221,84 +200,6 @@ pub enum InputError {
         limit: usize,
     },
 
-    /// An infinite number, or one too large for a double.
-    #[error(
-        "{file}, {place}, column `{column}`: `{value}` is not a finite number; correct it or leave the cell empty (a missing value)"
-    )]
-    NotFinite {
-        /// The file.
-        file: String,
-        /// Where.
-        place: Place,
-        /// The column.
-        column: String,
-        /// The cell.
-        value: String,
-    },
-
-    /// A cell that is not a number, in a column wanted as numbers.
-    #[error("{file}, {place}, column `{column}`: `{value}` is not a number; {remedy}")]
-    NotNumber {
-        /// The file.
-        file: String,
-        /// Where.
-        place: Place,
-        /// The column.
-        column: String,
-        /// The cell.
-        value: String,
-        /// What to do.
-        remedy: String,
-    },
-
-    /// A column of numerals that is text by type or by request.
-    #[error(
-        "{file}, column `{column}` was read as text, so it cannot serve as numbers; use it either as names or as numbers"
-    )]
-    ReadAsText {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-    },
-
-    /// Missing cells in a column that must be complete.
-    #[error("{file}, column `{column}`: {} (the first in {place}); {remedy}", plural(*.count, "missing value"))]
-    Missing {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// How many cells are missing.
-        count: usize,
-        /// The first of them.
-        place: Place,
-        /// What to do.
-        remedy: &'static str,
-    },
-
-    /// A column that the file does not have.
-    #[error("{file} has no column `{name}`; {}", .hint)]
-    UnknownColumn {
-        /// The file.
-        file: String,
-        /// The name asked for.
-        name: String,
-        /// A similar name, or the names there are.
-        hint: String,
-    },
-
-    /// A column that the file has but that was left out.
-    #[error("{file}, column `{name}` was not read: {reason}")]
-    SkippedColumn {
-        /// The file.
-        file: String,
-        /// The column.
-        name: String,
-        /// Why.
-        reason: String,
-    },
-
     /// A line of a LIBSVM file that breaks its rules.
     #[error("{file}, line {line}: {problem}")]
     Libsvm {
@@ -344,84 +245,4 @@ pub enum InputError {
         /// The members there are.
         present: String,
     },
-}
-
-/// `bytes` with a unit that people read.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 {
-        format!("{bytes} bytes")
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
-}
-
-/// `number` things, in the singular or the plural.
-fn plural(number: usize, thing: &str) -> String {
-    if number == 1 {
-        format!("1 {thing}")
-    } else {
-        format!("{number} {thing}s")
-    }
-}
-
-/// The beginning of `bytes` as one line of text that is safe to print on a terminal.
-pub(super) fn shown(bytes: &[u8]) -> String {
-    // Four bytes per character suffice for UTF-8, so a cell of a gigabyte is not decoded in full.
-    let head = &bytes[..bytes.len().min(4 * SHOWN_CHARACTERS + 4)];
-    let text = String::from_utf8_lossy(head);
-    let mut result = String::new();
-    for (position, character) in text.chars().enumerate() {
-        if position == SHOWN_CHARACTERS {
-            result.push('…');
-            break;
-        }
-        result.push(character);
-    }
-    terminal::line(&result).into_owned()
-}
-
-/// The first `names`, for a message.
-pub(super) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let total = names.len();
-    let mut text = names
-        .take(SHOWN_NAMES)
-        .map(|name| format!("`{}`", shown(name.as_bytes())))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if total > SHOWN_NAMES {
-        text = format!("{text}, … ({total} in all)");
-    }
-    text
-}
-
-/// The candidate most like `name`, if one is close enough to be a slip of the hand.
-pub(super) fn similar<'a>(
-    name: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let wanted = name.to_lowercase();
-    let allowed = (wanted.chars().count() / 3).clamp(1, 4);
-    // One letter for another is not a likeness.
-    if wanted.chars().count() < 2 {
-        return None;
-    }
-    candidates
-        // The distance costs the product of the lengths: a hostile name of a megabyte is no candidate.
-        .filter(|candidate| {
-            candidate.len().abs_diff(name.len()) <= 4 * allowed && candidate.len() <= 512
-        })
-        .map(|candidate| {
-            let distance = strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase());
-            (distance, candidate)
-        })
-        .filter(|(distance, _)| *distance <= allowed)
-        .min()
-        .map(|(_, candidate)| candidate)
 }

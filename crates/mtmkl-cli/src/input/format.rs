@@ -26,11 +26,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether the format is delimited text.
-    pub(super) fn is_delimited(self) -> bool {
-        matches!(self, Self::Csv | Self::Tsv)
-    }
-
     /// The delimiter that the format prescribes.
     pub(super) fn delimiter(self) -> Option<Delimiter> {
         (self == Self::Tsv).then_some(Delimiter::TAB)

@@ -5,15 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use super::csv::is_missing;
-use super::error::shown;
-use super::table::Lines;
-use super::{
-    Column, Format, Gram, GramOptions, InputError, Place, Table, TableOptions, Values, check_size,
-};
+use mtmkl_table::words::shown;
+use mtmkl_table::{Column, Gram, Lines, Place, Sparse, Table, TableError, Values};
+
+use super::{GramOptions, InputError, TableOptions, check_size};
 
 /// What a column costs beside its numbers: its name and the vectors' own fields.
-const COLUMN_BYTES: u64 = 128;
+const COLUMN_BYTES: u64 = 192;
 
 /// Lines looked at to recognise the format.
 const LOOKED_AT: usize = 20;
@@ -194,7 +192,7 @@ impl Rows {
 ///
 /// # Errors
 ///
-/// Any [`InputError`] about LIBSVM text; a dense table over the limit.
+/// Any [`InputError`] about LIBSVM text; more columns than the limit allows.
 pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<Table, InputError> {
     let rows = Rows::read(source, bytes)?;
     let precomputed = rows.serials();
@@ -202,42 +200,46 @@ pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<
     let zero_based = precomputed.is_none() && rows.entries.iter().any(|(index, _)| *index == 0);
     let first = u64::from(!zero_based);
     let features = last.saturating_add(1) - first;
-    let bytes_needed = features.saturating_mul(8 * rows.len() as u64 + COLUMN_BYTES);
+    let bytes_needed = features.saturating_mul(COLUMN_BYTES);
     check_size(
         source,
-        &format!(
-            "{} rows of {features} features (the largest index is {last}) as a dense table take",
-            rows.len()
-        ),
-        bytes_needed,
+        &format!("the columns of {features} features (the largest index is {last}) take"),
+        bytes_needed.saturating_add(16 * rows.entries.len() as u64),
         options.limit,
     )?;
     // Below the limit, but not in the address space of a small machine.
     let features = usize::try_from(features).unwrap_or(0);
-    let mut dense = vec![vec![0.0; rows.len()]; features];
-    for row in 0..rows.len() {
+    let count = rows.len();
+    let empty = Sparse {
+        count,
+        ..Sparse::default()
+    };
+    let mut sparse = vec![empty; features];
+    for row in 0..count {
         for (index, value) in rows.row(row) {
             let column = index
                 .checked_sub(first)
                 .and_then(|column| usize::try_from(column).ok());
-            if let Some(column) = column.and_then(|column| dense.get_mut(column)) {
-                column[row] = *value;
+            if let Some(column) = column.and_then(|column| sparse.get_mut(column)) {
+                column.rows.push(row);
+                column.values.push(*value);
             }
         }
     }
-    let mut lines = Lines::Rows;
+    let mut lines = Lines::Rows(1);
     for (row, line) in rows.lines.iter().enumerate() {
         lines.push(row, *line);
     }
     let mut columns = vec![labels(source, &rows)?];
     columns.extend(groups(&rows));
-    columns.extend((first..).zip(dense).map(|(index, values)| Column {
+    columns.extend((first..).zip(sparse).map(|(index, values)| Column {
         name: format!("f{index}"),
-        values: Values::Numbers(values),
+        values: Values::Sparse(values),
         missing: Vec::new(),
     }));
-    let mut table = Table::new(source, Format::Libsvm, rows.len(), columns, lines);
+    let mut table = Table::new(source, rows.len(), columns, lines);
     table.precomputed = precomputed;
+    table.absent_is_zero = true;
     Ok(table)
 }
 
@@ -245,7 +247,7 @@ pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<
 fn labels(source: &str, rows: &Rows) -> Result<Column, InputError> {
     let name = "label".to_owned();
     let missing: Vec<usize> = (0..rows.len())
-        .filter(|row| is_missing(&rows.labels[*row]))
+        .filter(|row| mtmkl_table::is_gap(&rows.labels[*row]))
         .collect();
     let is_gap = |row: usize| missing.binary_search(&row).is_ok();
     let labels = || rows.labels.iter().enumerate();
@@ -261,12 +263,12 @@ fn labels(source: &str, rows: &Rows) -> Result<Column, InputError> {
     let values = match numbers {
         Some(numbers) => {
             if let Some(row) = numbers.iter().position(|number| !number.is_finite()) {
-                return Err(InputError::NotFinite {
+                return Err(InputError::Table(TableError::NotFinite {
                     file: source.to_owned(),
                     place: Place::Line(rows.lines[row]),
                     column: name,
                     value: shown(rows.labels[row].as_bytes()),
-                });
+                }));
             }
             Values::Numbers(numbers)
         }

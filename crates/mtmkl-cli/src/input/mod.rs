@@ -11,17 +11,16 @@ pub mod npy;
 pub mod npz;
 pub mod parquet;
 mod source;
-mod table;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
-use std::sync::Arc;
 
 pub use csv::Delimiter;
-pub use error::{InputError, Place};
+pub use error::InputError;
 pub use format::Format;
-pub use table::{Column, Skipped, Table, Values};
+use mtmkl_table::words::shown;
+use mtmkl_table::{Gram, Table};
 
 use source::Source;
 
@@ -67,39 +66,6 @@ impl Default for GramOptions {
         Self {
             members: Vec::new(),
             limit: DEFAULT_LIMIT,
-        }
-    }
-}
-
-/// A kernel matrix, square between the training samples, rectangular between new and training samples.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Gram {
-    /// The number of rows.
-    pub rows: usize,
-    /// The number of columns.
-    pub columns: usize,
-    /// The entries, row after row, all finite; shared by whoever uses all of them.
-    pub values: Arc<Vec<f64>>,
-    /// The names of the rows, where the file has them.
-    pub row_names: Option<Vec<String>>,
-}
-
-impl Gram {
-    /// These rows of it; all of them in order are not copied.
-    #[must_use]
-    pub fn with_rows(&self, rows: &[usize]) -> Self {
-        let is_all = rows.iter().copied().eq(0..self.rows);
-        let values = if is_all {
-            Arc::clone(&self.values)
-        } else {
-            let row = |&row: &usize| &self.values[row * self.columns..(row + 1) * self.columns];
-            Arc::new(rows.iter().flat_map(row).copied().collect())
-        };
-        Self {
-            rows: rows.len(),
-            columns: self.columns,
-            values,
-            row_names: None,
         }
     }
 }
@@ -204,7 +170,7 @@ fn check_names<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> Result<(
         if let Some(first) = seen.insert(name, position) {
             return Err(InputError::DuplicateColumn {
                 file: file.to_owned(),
-                name: error::shown(name.as_bytes()),
+                name: shown(name.as_bytes()),
                 first: first + 1,
                 second: position + 1,
             });

@@ -2,11 +2,10 @@
 
 use std::io::{self, Cursor, Read};
 
+use mtmkl_table::{Column, Gram, Lines, Place, Table, TableError};
+
 use super::source::{Content, Source};
-use super::table::Lines;
-use super::{
-    Column, Format, Gram, GramOptions, InputError, Place, Table, TableOptions, Values, check_size,
-};
+use super::{GramOptions, InputError, TableOptions, check_size};
 
 /// The first bytes of a file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -147,31 +146,16 @@ fn table(file: &str, array: &Array) -> Result<Table, InputError> {
     let mut columns = Vec::with_capacity(features);
     for feature in 0..features {
         let name = format!("f{}", feature + 1);
-        let mut missing = Vec::new();
-        let mut values = Vec::with_capacity(rows);
-        for row in 0..rows {
-            let value = array.values[row * features + feature];
-            if value.is_nan() {
-                missing.push(row);
-                values.push(0.0);
-            } else if value.is_infinite() {
-                return Err(InputError::NotFinite {
-                    file: file.to_owned(),
-                    place: Place::Row(row + 1),
-                    column: name,
-                    value: value.to_string(),
-                });
-            } else {
-                values.push(value);
-            }
-        }
-        columns.push(Column {
-            name,
-            values: Values::Numbers(values),
-            missing,
-        });
+        let values = array.values.iter().skip(feature).step_by(features);
+        let column = Column::of_numbers(name.clone(), values.copied().collect());
+        columns.push(column.map_err(|(row, value)| TableError::NotFinite {
+            file: file.to_owned(),
+            place: Place::Row(row + 1),
+            column: name,
+            value: value.to_string(),
+        })?);
     }
-    Ok(Table::new(file, Format::Npy, rows, columns, Lines::Rows))
+    Ok(Table::new(file, rows, columns, Lines::Rows(1)))
 }
 
 /// How many bytes an array takes, header included.
@@ -244,7 +228,7 @@ impl Array {
             file: file.to_owned(),
             found: format!(
                 "holds items of type `{}`, not plain numbers",
-                super::error::shown(header.item.as_bytes())
+                mtmkl_table::words::shown(header.item.as_bytes())
             ),
             remedy: "save it as `array.astype(float)`",
         })?;
@@ -478,7 +462,7 @@ impl Header {
                 _ => {
                     return Err(format!(
                         "unknown entry `{}`",
-                        super::error::shown(key.as_bytes())
+                        mtmkl_table::words::shown(key.as_bytes())
                     ));
                 }
             }
@@ -526,7 +510,7 @@ impl<'a> Parser<'a> {
         }
         Err(format!(
             "expected `{token}` at `{}`",
-            super::error::shown(self.rest.as_bytes())
+            mtmkl_table::words::shown(self.rest.as_bytes())
         ))
     }
 
@@ -574,7 +558,7 @@ impl<'a> Parser<'a> {
             numbers.push(digits.parse().map_err(|_| {
                 format!(
                     "expected a length at `{}`",
-                    super::error::shown(self.rest.as_bytes())
+                    mtmkl_table::words::shown(self.rest.as_bytes())
                 )
             })?);
             self.rest = rest;

@@ -2,12 +2,13 @@
 
 use std::io::{Cursor, Read, Seek};
 
+use mtmkl_table::Gram;
+use mtmkl_table::words::{listed, shown};
 use zip::ZipArchive;
 
-use super::error::{listed, shown};
 use super::npy::{self, Array, Size};
 use super::source::{Content, Source};
-use super::{Gram, GramOptions, InputError};
+use super::{GramOptions, InputError};
 
 /// Members that the archive of a `SciPy` sparse matrix has.
 const SPARSE: [&str; 3] = ["indices", "indptr", "format"];

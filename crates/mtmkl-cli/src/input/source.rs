@@ -6,8 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use mtmkl_table::words::similar;
 
-use super::error::similar;
 use super::{InputError, check_size};
 
 /// The first bytes of a gzip stream.

@@ -431,8 +431,18 @@ fn features_and_ignored_columns() {
         assert_eq!(ran.code, 0, "{spec}: {}", ran.stderr);
         ran.json()["tasks"].clone()
     };
-    assert_eq!(kernel("rbf@b"), tasks("--features b"));
-    assert_eq!(kernel("rbf@a..b"), tasks("--ignore c"));
+    // Rows that differ in other columns only are one sample where these are left out, so the optimum is the same and its digits are not.
+    for (spec, flags) in [("rbf@b", "--features b"), ("rbf@a..b", "--ignore c")] {
+        let (viewed, alone) = (kernel(spec), tasks(flags));
+        for task in 0..3 {
+            let weight = |tasks: &serde_json::Value| tasks[task]["weights"][0].as_f64().unwrap();
+            let (viewed, alone) = (weight(&viewed), weight(&alone));
+            assert!(
+                (viewed - alone).abs() < 1e-3 * alone,
+                "{spec}: {viewed} {alone}"
+            );
+        }
+    }
     // Of one column a normalised linear kernel sees only the sign: said, because it is rarely meant.
     let ran = folder.run("fit three.csv --target kind --kernel linear@a --json");
     assert!(

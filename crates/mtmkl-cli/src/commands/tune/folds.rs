@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow, bail};
 use mtmkl::random::Random;
 use mtmkl::select::{Fold, Split, split};
+use mtmkl_table::{Dataset, strata};
 
 use crate::args::TuneArgs;
 use crate::commands::fit::Fit;
-use crate::dataset::{Dataset, strata};
 use crate::output;
 use crate::words::count;
 
@@ -22,7 +22,7 @@ pub(super) fn splits(args: &TuneArgs, fit: &Fit) -> Result<(Vec<Split>, String)>
     if args.repeats == 0 {
         bail!("--repeats is 0, expected at least 1");
     }
-    let strata = strata(&fit.frame, &fit.raw, &fit.train);
+    let strata = strata(&fit.frame, &fit.records, &fit.train);
     let numbers = split::numbered(&strata);
     let groups: Option<Vec<usize>> = match &args.group {
         Some(column) => {
@@ -30,7 +30,7 @@ pub(super) fn splits(args: &TuneArgs, fit: &Fit) -> Result<(Vec<Split>, String)>
             let own: Vec<&str> = fit
                 .train
                 .iter()
-                .map(|&row| names[fit.raw.positions[row]].as_ref())
+                .map(|&row| names[fit.records.positions[row]].as_ref())
                 .collect();
             Some(split::numbered(&own))
         }

@@ -15,6 +15,7 @@ use mtmkl::entry::Parameter;
 use mtmkl::error::DataProblem;
 use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Search, Trial, in_parallel};
 use mtmkl::{Pool, Problem, Registry, Task};
+use mtmkl_table::{Dataset, Equals, Goal, Predictions};
 use serde::{Deserialize, Serialize};
 
 use self::folds::{fold_of, splits};
@@ -24,10 +25,7 @@ use self::wanted::Wanted;
 use super::Outcome;
 use super::fit::{Fit, check_columns, fitting_of, interruptible, note_storage, preparation_of};
 use crate::args::{FitArgs, TuneArgs};
-use crate::dataset::Dataset;
-use crate::frame::{Goal, Raw};
 use crate::journal::{Fingerprint, Journal};
-use crate::predictor::Predictions;
 use crate::progress::{Fits, Progress};
 use crate::score::{Score, metric, score};
 use crate::words::count;
@@ -53,8 +51,6 @@ struct Finished {
 /// Everything that is tried on everything.
 struct Tune {
     fit: Fit,
-    /// The rows without their values: what scores look at.
-    targets: Raw,
     metric: Metric,
     inlier: Option<String>,
     grid: Grid,
@@ -65,6 +61,8 @@ struct Tune {
     /// What the folds are, in words.
     split: String,
     tasks: Vec<Task>,
+    /// For each sample set, its rows among the records.
+    rows: Vec<Vec<usize>>,
 }
 
 /// `mtmkl tune`
@@ -96,12 +94,15 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     }
     // Opening gives precomputed kernels names of their own; the settings keep the paths.
     let given = args.fit.kernel.clone();
-    let (fit, dataset) = Fit::open(&mut args.fit, "tune")?;
-    let (mut tune, dataset) = Tune::new(&args, &wanted, kernel_sets, fit, dataset)?;
+    let fit = Fit::open(&mut args.fit, "tune")?;
+    // Folds tell equal rows apart; the model of all rows does not.
+    let sets = fit.sets(Equals::Apart)?;
+    let mut tune = Tune::new(&args, &wanted, kernel_sets, fit, &sets.dataset)?;
     let stop = interruptible();
-    let Some((finished, computed)) = tune.search(&args, &journal, &dataset, &stop)? else {
+    let Some((finished, computed)) = tune.search(&args, &journal, &sets.dataset, &stop)? else {
         return Ok(Outcome::NotConverged);
     };
+    drop(sets);
     let results = Results::new(&tune, &finished);
     let best = &tune.grid.cells()[results.best];
     settle(&mut args.fit, best);
@@ -112,7 +113,8 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     }
     tune.fit.settings = toml::to_string(&shown)?;
     let picture = results.picture(&tune);
-    let mut learned = tune.fit.learn(&args.fit, dataset, || stop.clone())?;
+    let sets = tune.fit.sets(Equals::Merged)?;
+    let mut learned = tune.fit.learn(&args.fit, sets, || stop.clone())?;
     learned.model.notes_mut().insert(
         mtmkl_report::notes::PICTURES.to_string(),
         serde_json::to_string(&[(picture.title.clone(), picture.title.clone(), picture.svg())])?,
@@ -186,8 +188,8 @@ impl Tune {
         wanted: &Wanted,
         mut kernel_sets: Vec<Vec<String>>,
         fit: Fit,
-        dataset: Dataset,
-    ) -> Result<(Self, Dataset)> {
+        dataset: &Dataset,
+    ) -> Result<Self> {
         if kernel_sets.is_empty() {
             kernel_sets.push(args.fit.kernel.clone());
         }
@@ -214,15 +216,10 @@ impl Tune {
         let (splits, split) = splits(args, &fit)?;
         let folds = splits
             .iter()
-            .map(|split| fold_of(split, &fit.train, &dataset))
+            .map(|split| fold_of(split, &fit.train, dataset))
             .collect();
-        let targets = Raw {
-            values: Vec::new(),
-            ..fit.raw.clone()
-        };
-        let tune = Self {
+        Ok(Self {
             fit,
-            targets,
             metric,
             inlier: args.inlier.clone(),
             grid,
@@ -231,8 +228,8 @@ impl Tune {
             folds,
             split,
             tasks: dataset.tasks.clone(),
-        };
-        Ok((tune, dataset))
+            rows: dataset.rows.clone(),
+        })
     }
 
     /// Fits every cell on every fold that the journal does not have; `None` where it was interrupted.
@@ -245,7 +242,7 @@ impl Tune {
     ) -> Result<Option<(Vec<Finished>, usize)>> {
         let spec = choices::problem(&args.fit, self.tasks.len())?;
         check_columns(&spec, &self.fit.frame, &self.fit.table)?;
-        let located = |error| self.fit.located(error, &self.tasks, &args.fit);
+        let located = |error| self.fit.located(error, &self.rows, &self.tasks, &args.fit);
         let sets = self.positions(&spec.kernels)?;
         let problem = Problem::new(
             mtmkl::ProblemSpec {
@@ -276,7 +273,7 @@ impl Tune {
         let (journal, lines) = Journal::open(
             path,
             "mtmkl tune",
-            &self.fingerprint(&args.fit)?,
+            &self.fingerprint(&args.fit, dataset)?,
             args.resume,
         )?;
         let mut done: BTreeMap<(usize, usize), Finished> = BTreeMap::new();
@@ -412,7 +409,7 @@ impl Tune {
         };
         score(
             frame,
-            &self.targets.subset(&rows, 0),
+            &self.fit.records.select(&rows),
             &predictions,
             self.inlier.as_deref(),
             self.metric,
@@ -442,9 +439,9 @@ impl Tune {
     }
 
     /// Of everything that scores depend on.
-    fn fingerprint(&self, args: &FitArgs) -> Result<Fingerprint> {
+    fn fingerprint(&self, args: &FitArgs, dataset: &Dataset) -> Result<Fingerprint> {
         let mut fingerprint = Fingerprint::default();
-        let raw = &self.fit.raw;
+        let records = &self.fit.records;
         fingerprint.bytes(serde_json::to_string(self.grid.cells())?.as_bytes());
         for text in self.kernel_sets.iter().flatten().chain(&args.kernel) {
             fingerprint.bytes(text.as_bytes());
@@ -459,10 +456,12 @@ impl Tune {
                 .as_bytes(),
             )
             .bytes(format!("{:?} {} {:?}", args.time_limit, args.seed, self.fit.frame).as_bytes())
-            .bytes(format!("{:?} {:?}", raw.target, raw.task).as_bytes())
-            .numbers(raw.numbers.as_deref().unwrap_or_default())
-            .numbers(raw.weights.as_deref().unwrap_or_default())
-            .numbers(&self.fit.values);
+            .bytes(format!("{:?} {:?}", records.target, records.task).as_bytes())
+            .numbers(records.numbers.as_deref().unwrap_or_default())
+            .numbers(records.weights.as_deref().unwrap_or_default());
+        for set in &dataset.samples {
+            fingerprint.numbers(set.rows().values());
+        }
         for (name, gram) in &self.fit.grams {
             fingerprint.bytes(name.as_bytes()).numbers(&gram.values);
         }

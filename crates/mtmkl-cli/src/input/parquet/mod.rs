@@ -19,16 +19,12 @@ use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
+use mtmkl_table::{Column, Lines, Place, Skipped, Table, TableError, Values, is_gap};
 use pages::CheckedPages;
 
-use super::csv::is_missing;
 use super::npy::half;
 use super::source::{Content, Source};
-use super::table::Lines;
-use super::{
-    Column, Format, InputError, Place, Skipped, Table, TableOptions, Values, check_names,
-    check_size,
-};
+use super::{InputError, TableOptions, check_names, check_size};
 
 /// Rows decoded at a time.
 const BATCH: usize = 8192;
@@ -177,7 +173,7 @@ fn read_unguarded<C: ChunkReader + 'static>(
         }
     }
     let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-    let mut table = Table::new(file, Format::Parquet, rows, columns, Lines::Rows);
+    let mut table = Table::new(file, rows, columns, Lines::Rows(1));
     table.skipped = skipped;
     Ok(table)
 }
@@ -239,17 +235,19 @@ impl Problem {
         let file = file.to_owned();
         match self {
             Self::Parquet(error) => damaged(&file, error),
-            Self::NotFinite { row, value } => InputError::NotFinite {
+            Self::NotFinite { row, value } => TableError::NotFinite {
                 file,
                 place: Place::Row(row + 1),
                 column: name,
                 value: value.to_string(),
-            },
-            Self::Skip(reason) => InputError::SkippedColumn {
+            }
+            .into(),
+            Self::Skip(reason) => TableError::SkippedColumn {
                 file,
                 name,
                 reason: reason.to_owned(),
-            },
+            }
+            .into(),
             Self::Packed(compression) => InputError::Unsupported {
                 file,
                 found: format!("is packed with {compression}"),
@@ -471,8 +469,8 @@ impl Sink {
         self.missing.push(self.rows);
         self.rows += 1;
         match &mut self.values {
-            Values::Numbers(numbers) => numbers.push(0.0),
             Values::Text(texts) => texts.push(String::new()),
+            numbers => numbers.push(0.0),
         }
     }
 
@@ -491,13 +489,6 @@ impl Sink {
             }
         }
         match &mut self.values {
-            Values::Numbers(numbers) => numbers.push(match cell {
-                Cell::Number(value) => value,
-                Cell::Integer(value) => value as f64,
-                Cell::Unsigned(value) => value as f64,
-                Cell::Truth(value) => f64::from(u8::from(value)),
-                Cell::Bytes(_) => return Err(Problem::Skip(BINARY)),
-            }),
             Values::Text(texts) => {
                 let text = match cell {
                     Cell::Number(value) => value.to_string(),
@@ -510,7 +501,7 @@ impl Sink {
                         Err(_) => return Err(Problem::Skip(BINARY)),
                     },
                 };
-                if is_missing(&text) {
+                if is_gap(&text) {
                     self.push_missing();
                     return Ok(());
                 }
@@ -522,6 +513,13 @@ impl Sink {
                 }
                 texts.push(text);
             }
+            numbers => numbers.push(match cell {
+                Cell::Number(value) => value,
+                Cell::Integer(value) => value as f64,
+                Cell::Unsigned(value) => value as f64,
+                Cell::Truth(value) => f64::from(u8::from(value)),
+                Cell::Bytes(_) => return Err(Problem::Skip(BINARY)),
+            }),
         }
         self.rows += 1;
         Ok(())

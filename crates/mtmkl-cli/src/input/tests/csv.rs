@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
 use super::super::csv::{from_bytes, gram_from_bytes};
-use super::super::{Delimiter, GramOptions, InputError, Place, Table, TableOptions};
+use super::super::{Delimiter, GramOptions, InputError, TableOptions};
 use super::{message, names, numbers, texts};
+use mtmkl_table::{Place, Table};
 
 fn read(text: &str) -> Result<Table, InputError> {
     from_bytes("data.csv", text.as_bytes(), &TableOptions::default())

@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
 use super::super::libsvm::{from_bytes, gram_from_bytes, resembles};
-use super::super::{GramOptions, InputError, Place, Table, TableOptions};
+use super::super::{GramOptions, InputError, TableOptions};
 use super::{message, names, numbers, texts};
+use mtmkl_table::{Place, Table};
 
 fn read(text: &str) -> Result<Table, InputError> {
     from_bytes("data.svm", text.as_bytes(), &TableOptions::default())
@@ -161,7 +162,7 @@ fn faults() {
 fn the_size_is_checked_before_it_is_taken() {
     assert_eq!(
         message(read("1 1:1\n2 4000000000:1\n")),
-        "data.svm: 2 rows of 4000000000 features (the largest index is 4000000000) as a dense table take 536.4 GiB, over the limit of 8.0 GiB; raise it with `--memory-limit`"
+        "data.svm: the columns of 4000000000 features (the largest index is 4000000000) take 715.3 GiB, over the limit of 8.0 GiB; raise it with `--memory-limit`"
     );
     assert!(message(read("1 18446744073709551615:1\n")).contains("over the limit"));
     assert!(

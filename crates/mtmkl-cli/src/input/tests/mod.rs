@@ -6,10 +6,10 @@ mod npy;
 mod parquet;
 mod source;
 
-use super::{InputError, Table, Values};
+use mtmkl_table::{Table, Values};
 
 /// The message of what must fail.
-fn message<T>(result: Result<T, InputError>) -> String {
+fn message<T>(result: Result<T, impl std::fmt::Display>) -> String {
     match result {
         Ok(_) => panic!("this should have been refused"),
         Err(error) => error.to_string(),
@@ -17,18 +17,16 @@ fn message<T>(result: Result<T, InputError>) -> String {
 }
 
 /// The numbers of a column, missing or not.
-fn numbers<'a>(table: &'a Table, name: &str) -> &'a [f64] {
-    match &table.column(name).unwrap().values {
-        Values::Numbers(numbers) => numbers,
-        Values::Text(_) => panic!("`{name}` is text"),
-    }
+fn numbers(table: &Table, name: &str) -> Vec<f64> {
+    let numbers = table.column(name).unwrap().values.numbers();
+    numbers.unwrap().into_owned()
 }
 
 /// The texts of a column, missing or not.
 fn texts(table: &Table, name: &str) -> Vec<String> {
     match &table.column(name).unwrap().values {
         Values::Text(texts) => texts.clone(),
-        Values::Numbers(_) => panic!("`{name}` is numeric"),
+        _ => panic!("`{name}` is numeric"),
     }
 }
 

@@ -5,8 +5,9 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::super::npy::{from_bytes, half, table_from_bytes};
-use super::super::{Gram, GramOptions, InputError, TableOptions, npz};
+use super::super::{GramOptions, InputError, TableOptions, npz};
 use super::{message, names, numbers};
+use mtmkl_table::Gram;
 
 // Written by NumPy 2.4.
 const SQUARE: &[u8] = include_bytes!("fixtures/square.npy");

@@ -1,6 +1,7 @@
+use super::super::TableOptions;
 use super::super::parquet::{from_bytes, is_guarded};
-use super::super::{Place, Table, TableOptions};
 use super::{message, names, numbers, texts};
+use mtmkl_table::{Place, Table};
 
 // Written by pyarrow 26 from one table, with another compression, page version and encoding each.
 const SNAPPY: &[u8] = include_bytes!("fixtures/snappy.parquet");

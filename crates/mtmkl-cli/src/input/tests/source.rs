@@ -6,8 +6,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
-use super::super::{Format, GramOptions, InputError, Table, TableOptions, read_gram, read_table};
+use super::super::{Format, GramOptions, InputError, TableOptions, read_gram, read_table};
 use super::{message, names, numbers};
+use mtmkl_table::Table;
 
 const SQUARE: &[u8] = include_bytes!("fixtures/square.npy");
 const STORED: &[u8] = include_bytes!("fixtures/stored.npz");
@@ -61,8 +62,10 @@ fn the_format_follows_from_content_or_name() {
         ("d.csv", SNAPPY, Format::Parquet),
         ("d.npy", SQUARE, Format::Npy),
     ] {
-        let table = read(name, bytes).unwrap();
-        assert_eq!(table.format, expected, "{name}");
+        let (_folder, path) = file(name, bytes);
+        let table = read_table(&path, None, &TableOptions::default()).unwrap();
+        let told = read_table(&path, Some(expected), &TableOptions::default());
+        assert_eq!(table, told.unwrap(), "{name}");
         // Packed, with and without the ending that says so.
         let unpacked = read(&format!("{name}.gz"), &packed(bytes)).unwrap();
         assert_eq!(names(&unpacked), names(&table), "{name}.gz");

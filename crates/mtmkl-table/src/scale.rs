@@ -1,9 +1,32 @@
-//! How columns are brought to one scale.
+//! How columns are brought to one scale: x ← (x − offset) · factor.
 
-use crate::args::Scaling;
+use serde::{Deserialize, Serialize};
+
+/// How columns are brought to one scale before kernels see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// As they are.
+    None,
+    /// To [0, 1].
+    Minmax,
+    /// To mean 0 and standard deviation 1.
+    Standard,
+}
 
 impl Scaling {
-    /// (offset, factor) learned from a column: a value x becomes (x − offset) · factor.
+    /// Each with its word and what it means.
+    pub const WORDS: [(Self, &'static str, &'static str); 3] = [
+        (Self::None, "none", "As they are"),
+        (Self::Minmax, "minmax", "To [0, 1]"),
+        (
+            Self::Standard,
+            "standard",
+            "To mean 0 and standard deviation 1",
+        ),
+    ];
+
+    /// (offset, factor) learned from the values of a column.
     pub fn of(self, values: &[f64]) -> (f64, f64) {
         // A constant column stays what it is, at zero.
         let inverse = |width: f64| if width > 0.0 { width.recip() } else { 1.0 };

@@ -1,0 +1,368 @@
+//! The table contract for Python: names, gaps, frames, sample sets and votes are those of `mtmkl_table`, as the program has them.
+
+use std::collections::BTreeMap;
+
+use mtmkl_table::{
+    Column, Feature, Goal, Lines, Names, Place, Spelled, Table, TableError, by_number_then_text,
+    class_scores, winner,
+};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::convert::{matrix, vector};
+use crate::errors::{self, Origins};
+use crate::model::Model;
+
+/// Whether a text means that there is no value.
+#[pyfunction]
+pub(crate) fn is_gap(text: &str) -> bool {
+    mtmkl_table::is_gap(text)
+}
+
+/// The places of names in their order: numbers by value, then texts.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn name_order(names: Vec<String>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by(|&a, &b| by_number_then_text(&names[a], &names[b]));
+    order
+}
+
+/// The name among known ones of what Python spells so: a `text`, a `whole` number, another `number` or a `truth`.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn named(text: String, kind: &str, known: Vec<String>) -> PyResult<String> {
+    let value = match kind {
+        "whole" => Spelled::Whole(&text),
+        "truth" => Spelled::Truth(text == "True"),
+        "number" => text.parse().map_or(Spelled::Text(&text), Spelled::Number),
+        _ => Spelled::Text(&text),
+    };
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    match mtmkl_table::named(value, &known) {
+        Ok(name) => Ok(name.unwrap_or(&text).to_string()),
+        Err((first, second)) => Err(PyValueError::new_err(two_spellings(&text, first, second))),
+    }
+}
+
+fn two_spellings(number: &str, first: &str, second: &str) -> String {
+    format!(
+        "{number} may be '{first}' or '{second}'; give names as text, as with read_csv(…, dtype=str)"
+    )
+}
+
+/// The rows of each task, in the order of names.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn task_groups(
+    py: Python<'_>,
+    tasks: Vec<String>,
+) -> Vec<(String, Bound<'_, PyArray1<usize>>)> {
+    let names = Names::new(tasks.iter().map(|name| Some(name.as_str())));
+    let groups = names.groups().into_iter();
+    groups
+        .map(|(name, rows)| (name.to_string(), rows.into_pyarray(py)))
+        .collect()
+}
+
+/// The sample set of each task: its rows, equal samples (row and `same`) taken together and in the order that depends on nothing
+/// else, and their weights. Rows of weight 0 are left out; without `rows`, all others stay as they are.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    clippy::type_complexity,
+    reason = "Python hands over what it passes; a triple with arrays"
+)]
+pub(crate) fn sample_sets<'py>(
+    py: Python<'py>,
+    rows: Option<PyReadonlyArray2<'py, f64>>,
+    tasks: Option<Vec<String>>,
+    only: &str,
+    weights: PyReadonlyArray1<'py, f64>,
+    same: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<
+    Vec<(
+        String,
+        Bound<'py, PyArray1<usize>>,
+        Bound<'py, PyArray1<f64>>,
+    )>,
+> {
+    let weights = vector(&weights)?;
+    let names = tasks.map(|tasks| Names::new(tasks.iter().map(|name| Some(name.as_str()))));
+    let all: Vec<usize> = (0..weights.len()).collect();
+    let mut groups = mtmkl_table::groups(&all, names.as_ref(), only, Some(weights))
+        .map_err(|error| raise(error, false))?;
+    if let Some(rows) = &rows {
+        let (values, columns) = (matrix(rows)?, rows.shape()[1]);
+        let same = same.as_ref().map(vector).transpose()?;
+        for group in groups.iter_mut().filter(|_| columns > 0) {
+            let own = group.rows.clone();
+            let keys = same.map(|same| own.iter().map(|&row| same[row]).collect::<Vec<f64>>());
+            let row = |at: usize| &values[own[at] * columns..(own[at] + 1) * columns];
+            group.merge(row, keys.as_deref());
+        }
+    }
+    let groups = groups.into_iter();
+    Ok(groups
+        .map(|group| {
+            (
+                group.name,
+                group.rows.into_pyarray(py),
+                group.weights.into_pyarray(py),
+            )
+        })
+        .collect())
+}
+
+/// A column of new rows: numbers, NaN where there is none, or cells as they are written.
+#[derive(FromPyObject)]
+pub(crate) enum Cells<'py> {
+    Numbers(PyReadonlyArray1<'py, f64>),
+    Texts(Vec<String>),
+}
+
+/// How a table becomes numbers, and decision values become classes.
+#[pyclass(frozen, module = "mtmkl._core")]
+pub(crate) struct Frame {
+    frame: mtmkl_table::Frame,
+}
+
+#[pymethods]
+impl Frame {
+    /// The frame of columns that are taken as they are; the goal as model files have it.
+    #[new]
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn new(
+        columns: Vec<String>,
+        target: Option<&str>,
+        task: Option<&str>,
+        goal: &str,
+    ) -> PyResult<Self> {
+        let goal: Goal =
+            serde_json::from_str(goal).map_err(|error| errors::unreadable("goal", &error))?;
+        let frame = mtmkl_table::Frame::plain(&columns, target, task, goal);
+        Ok(Self { frame })
+    }
+
+    /// The frame that a model carries, or that of a model of the library.
+    #[classmethod]
+    fn of(_class: &Bound<'_, PyType>, model: &Model) -> PyResult<Self> {
+        let model = model.core();
+        let frame = match mtmkl_table::frame_of(model) {
+            Ok(frame) => frame,
+            Err(TableError::NoFrame) => mtmkl_table::Frame::of_library(model),
+            Err(error) => return Err(raise(error, false)),
+        };
+        Ok(Self { frame })
+    }
+
+    /// The table's columns behind the features, in order.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        let mut columns: Vec<String> = Vec::new();
+        for Feature { column, .. } in &self.frame.features {
+            // The indicators of one column stand together.
+            if columns.last() != Some(column) {
+                columns.push(column.clone());
+            }
+        }
+        columns
+    }
+
+    /// The features' names.
+    #[getter]
+    fn features(&self) -> Vec<String> {
+        self.frame.columns()
+    }
+
+    /// The column that names tasks.
+    #[getter]
+    fn task(&self) -> Option<&str> {
+        self.frame.task.as_deref()
+    }
+
+    /// The classes in words, in their order.
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.frame.goal.classes().to_vec()
+    }
+
+    /// Whether the machines are one for each class or pair of classes, rather than for each task.
+    #[getter]
+    fn by_class(&self) -> bool {
+        matches!(self.frame.goal, Goal::Multiclass { .. })
+    }
+
+    /// The known values of each one-hot column.
+    #[getter]
+    fn categories(&self) -> BTreeMap<String, Vec<String>> {
+        let known = self.frame.categories().into_iter();
+        known
+            .map(|(column, known)| {
+                let known = known.into_iter().map(str::to_string).collect();
+                (column.to_string(), known)
+            })
+            .collect()
+    }
+
+    /// The notes that a model keeps of it and of the rows of each sample set.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn notes(&self, rows: Vec<Vec<usize>>) -> PyResult<BTreeMap<String, String>> {
+        let mut notes = BTreeMap::new();
+        mtmkl_table::keep(&mut notes, &self.frame, &rows).map_err(|error| raise(error, false))?;
+        Ok(notes)
+    }
+
+    /// New rows as numbers, gaps filled and scaled; their columns by name.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<(String, Cells<'py>)>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let raise = |error| raise(error, self.frame.drop_missing);
+        let categories = self.frame.categories();
+        let mut made = Vec::with_capacity(columns.len());
+        for (name, cells) in columns {
+            let infinite = |row: usize, value: String| TableError::NotFinite {
+                file: "X".to_string(),
+                place: Place::Row(row),
+                column: name.clone(),
+                value,
+            };
+            made.push(match cells {
+                Cells::Numbers(numbers) => {
+                    Column::of_numbers(name.clone(), numbers.as_array().to_vec())
+                        .map_err(|(row, value)| raise(infinite(row, value.to_string())))
+                }
+                Cells::Texts(texts) => {
+                    let is_names = categories.contains_key(name.as_str());
+                    Column::of_cells(name.clone(), texts, is_names)
+                        .map_err(|(row, value)| raise(infinite(row, value)))
+                }
+            }?);
+        }
+        let count = made.first().map_or(0, |column| column.values.len());
+        let table = Table::new("X", count, made, Lines::Rows(0));
+        let all: Vec<usize> = (0..count).collect();
+        // As the program asks: whether the columns are of numbers comes before whether there are gaps.
+        let values = self.frame.gather(&table, &all, u64::MAX).map_err(raise)?;
+        let width = self.frame.features.len();
+        values.into_pyarray(py).reshape([count, width])
+    }
+
+    /// Each class' score from the decision values of all tasks: those themselves, or votes.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        decisions: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (count, tasks) = (decisions.shape()[0], decisions.shape()[1]);
+        let Goal::Multiclass { classes, scheme } = &self.frame.goal else {
+            let values = matrix(&decisions)?.to_vec();
+            return values.into_pyarray(py).reshape([count, tasks]);
+        };
+        let rows = matrix(&decisions)?.chunks(tasks.max(1));
+        let scores: Vec<f64> = rows
+            .flat_map(|row| class_scores(*scheme, classes.len(), row))
+            .collect();
+        scores.into_pyarray(py).reshape([count, classes.len()])
+    }
+
+    /// Which of the classes, by their scores; or by one decision value each, which is for the second class from 0 on.
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn chosen<'py>(
+        py: Python<'py>,
+        scores: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<usize>>> {
+        let columns = scores.shape()[1];
+        let rows = matrix(&scores)?.chunks(columns.max(1));
+        let chosen = |row: &[f64]| match row {
+            [decision] => usize::from(*decision >= 0.0),
+            row => winner(row),
+        };
+        Ok(rows.map(chosen).collect::<Vec<_>>().into_pyarray(py))
+    }
+
+    /// The frame as JSON.
+    fn to_json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.frame).map_err(|error| errors::unreadable("frame", &error))
+    }
+
+    /// A frame from its JSON.
+    #[classmethod]
+    fn from_json(_class: &Bound<'_, PyType>, json: &str) -> PyResult<Self> {
+        let frame =
+            serde_json::from_str(json).map_err(|error| errors::unreadable("frame", &error))?;
+        Ok(Self { frame })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let make = slf.py().get_type::<Self>().getattr("from_json")?;
+        Ok((make, (slf.get().to_json()?,)))
+    }
+}
+
+/// The exception for what is wrong with new rows: in Python's words, rows counted from 0.
+fn raise(error: TableError, drops: bool) -> PyErr {
+    let at = |place: Place, column: &str| {
+        let (Place::Row(row) | Place::Line(row)) = place;
+        format!("X, row {row}, column '{column}'")
+    };
+    PyValueError::new_err(match error {
+        TableError::NotNumber {
+            place,
+            column,
+            value,
+            ..
+        } => format!(
+            "{}: '{value}' is not a number; the model learned from numbers here",
+            at(place, &column)
+        ),
+        TableError::NotFinite { place, column, .. } => format!(
+            "{}: the value is infinite; correct it, or leave it empty if it is missing",
+            at(place, &column)
+        ),
+        TableError::Gap { place, column, .. } => format!(
+            "{}: the value is missing, and the model has nothing to fill it with; leave the row out{}",
+            at(place, &column),
+            if drops {
+                ", as the model was fitted with --missing drop"
+            } else {
+                ", or fit with --missing mean"
+            }
+        ),
+        TableError::TooLarge {
+            place,
+            column,
+            value,
+            ..
+        } => format!(
+            "{}: {value} is too large to be scaled as the training rows were",
+            at(place, &column)
+        ),
+        TableError::TwoSpellings {
+            place,
+            column,
+            number,
+            first,
+            second,
+            ..
+        } => format!(
+            "{}: {}",
+            at(place, &column),
+            two_spellings(&number.to_string(), &first, &second)
+        ),
+        TableError::NoWeight { task } => {
+            format!("task '{task}': all its sample weights are 0; leave the task out")
+        }
+        TableError::Core(error) => return errors::raise(error, &Origins::default()),
+        other => other.to_string(),
+    })
+}

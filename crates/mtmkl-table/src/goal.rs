@@ -1,0 +1,91 @@
+//! What is predicted, and by which tasks: classes in their order, one against all others or each against each.
+
+use serde::{Deserialize, Serialize};
+
+/// How several classes become binary tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Multiclass {
+    /// One task per class, against all others.
+    Ova,
+    /// One task per pair of classes.
+    Ovo,
+}
+
+impl Multiclass {
+    /// Each with its word and what it means.
+    pub const WORDS: [(Self, &'static str, &'static str); 2] = [
+        (Self::Ova, "ova", "One task per class, against all others"),
+        (Self::Ovo, "ovo", "One task per pair of classes"),
+    ];
+
+    /// All pairs of so many classes, in order.
+    pub fn pairs(classes: usize) -> impl Iterator<Item = (usize, usize)> {
+        (0..classes).flat_map(move |first| (first + 1..classes).map(move |second| (first, second)))
+    }
+
+    /// The tasks' names: the class that is +1, or `a-b`, where +1 is `b`.
+    pub fn task_names(self, classes: &[String]) -> Vec<String> {
+        match self {
+            Self::Ova => classes.to_vec(),
+            Self::Ovo => Self::pairs(classes.len())
+                .map(|(first, second)| format!("{}-{}", classes[first], classes[second]))
+                .collect(),
+        }
+    }
+}
+
+/// What a machine is to learn, before the table is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// Classes; several in this way.
+    Classes(Multiclass),
+    /// Numbers.
+    Numbers,
+    /// Inside and outside, without a target.
+    Inside,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// One of two classes: the first is −1, the second +1.
+    Binary {
+        /// In the order of names.
+        classes: Vec<String>,
+    },
+    /// One of several classes, by tasks over shared samples.
+    Multiclass {
+        /// In the order of names.
+        classes: Vec<String>,
+        /// One task per class or per pair.
+        scheme: Multiclass,
+    },
+    /// A number.
+    Regression,
+    /// Inside or outside.
+    OneClass,
+}
+
+impl Goal {
+    /// The classes, in order; none where numbers are predicted, or inside and outside.
+    pub fn classes(&self) -> &[String] {
+        match self {
+            Self::Binary { classes } | Self::Multiclass { classes, .. } => classes,
+            Self::Regression | Self::OneClass => &[],
+        }
+    }
+
+    /// Whether so many tasks are those of this goal.
+    pub(crate) fn fits(&self, tasks: usize) -> bool {
+        match self {
+            Self::Binary { classes } => classes.len() == 2,
+            Self::Multiclass { classes, scheme } => match scheme {
+                Multiclass::Ova => classes.len() == tasks,
+                Multiclass::Ovo => Multiclass::pairs(classes.len()).count() == tasks,
+            },
+            Self::Regression | Self::OneClass => true,
+        }
+    }
+}
