@@ -1,11 +1,8 @@
-//! What the programs keep in a model's notes for the page: scores, lines about the data, pictures, how the table became numbers. Read
-//! here, so that the program and the Python package show the same.
+//! What the programs keep in a model's notes for the page: scores, lines about the data, pictures. Read here, so that the program and the Python package show the same.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mtmkl::Model;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{Picture, Report, ScoreRow, Scores};
@@ -16,57 +13,6 @@ pub const DATA: &str = "data";
 pub const SCORES: &str = "scores";
 /// Pictures: a list of (title, alternative text, SVG).
 pub const PICTURES: &str = "pictures";
-
-/// How a table became numbers.
-pub const FRAME: &str = "frame";
-
-/// What the page needs to know of how a table became numbers.
-#[derive(Debug)]
-pub(crate) struct Frame {
-    /// The columns that kernels see.
-    pub(crate) features: Vec<Feature>,
-    /// The classes, in sorted order; none where there are none.
-    pub(crate) classes: Vec<String>,
-    /// How several classes became tasks.
-    pub(crate) scheme: Option<Scheme>,
-}
-
-/// A column: kernels see (value − offset) · factor.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Feature {
-    /// The value that it is the indicator of, for a one-hot column.
-    #[serde(default)]
-    pub(crate) category: Option<String>,
-    pub(crate) offset: f64,
-    pub(crate) factor: f64,
-}
-
-/// How several classes became tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Scheme {
-    /// Each class against the rest.
-    Ova,
-    /// Each pair; the second class of it is +1.
-    Ovo,
-}
-
-impl Frame {
-    /// The description in a model; `None` of models without one, or with one that is not ours.
-    pub(crate) fn of(model: &Model) -> Option<Self> {
-        let note: Value = serde_json::from_str(model.notes().get(FRAME)?).ok()?;
-        let goal = &note["goal"];
-        let several = &goal["multiclass"];
-        let classes = [&goal["binary"], several].map(|goal| &goal["classes"]);
-        let classes = classes.into_iter().find_map(Value::as_array);
-        let names = classes.into_iter().flatten().filter_map(Value::as_str);
-        Some(Self {
-            features: Deserialize::deserialize(&note["features"]).ok()?,
-            classes: names.map(str::to_owned).collect(),
-            scheme: Deserialize::deserialize(&several["scheme"]).ok(),
-        })
-    }
-}
 
 /// A note that is not what it should be.
 #[derive(Debug)]

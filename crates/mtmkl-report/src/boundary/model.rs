@@ -2,10 +2,10 @@
 
 use mtmkl::model::{SupportSet, TaskModel};
 use mtmkl::{Model, Rows};
+use mtmkl_table::{Frame, Goal, Multiclass, TableError};
 
 use super::{Field, Panel, Point, padded_range, svg};
 use crate::Picture;
-use crate::notes::{Frame, Scheme};
 
 /// More panels say nothing at a glance and take long.
 const MOST: usize = 12;
@@ -19,7 +19,11 @@ const ROOM: [f64; 2] = [0.05, 0.0];
 /// The panels of a model on two numeric features, one for each task (one in all for classes against the rest), at most twelve; `None`
 /// of any other model. The samples are the support rows, or those that `samples` has for each task.
 pub fn panels(model: &Model, samples: Option<&[Vec<Point>]>) -> Option<Vec<Panel>> {
-    let frame = Frame::of(model);
+    let frame = match mtmkl_table::frame_of(model) {
+        Ok(frame) => Some(frame),
+        Err(TableError::NoFrame) => None,
+        Err(_) => return None,
+    };
     let plane = Plane::new(model, frame.as_ref())?;
     ROOM.iter()
         .find_map(|&room| plane.panels(samples, room).ok())
@@ -139,7 +143,7 @@ impl<'a> Plane<'a> {
         let tasks = self.model.tasks();
         let against_rest = self
             .frame
-            .is_some_and(|frame| frame.scheme == Some(Scheme::Ova));
+            .is_some_and(|frame| scheme(frame) == Some(Multiclass::Ova));
         let labels = tasks
             .iter()
             .any(|task| task.beta.iter().any(|&beta| beta < 0.0));
@@ -231,10 +235,9 @@ impl<'a> Plane<'a> {
         let Some(frame) = self.frame else {
             return ["−1".to_owned(), "+1".to_owned()];
         };
-        let classes = &frame.classes;
-        let mut pairs = (0..classes.len())
-            .flat_map(|first| (first + 1..classes.len()).map(move |second| (first, second)));
-        let pair = if frame.scheme == Some(Scheme::Ovo) {
+        let classes = frame.goal.classes();
+        let mut pairs = Multiclass::pairs(classes.len());
+        let pair = if scheme(frame) == Some(Multiclass::Ovo) {
             pairs.nth(task)
         } else {
             pairs.next()
@@ -243,5 +246,13 @@ impl<'a> Plane<'a> {
             Some((first, second)) => [classes[first].clone(), classes[second].clone()],
             None => ["−1".to_owned(), "+1".to_owned()],
         }
+    }
+}
+
+/// How several classes became tasks.
+fn scheme(frame: &Frame) -> Option<Multiclass> {
+    match frame.goal {
+        Goal::Multiclass { scheme, .. } => Some(scheme),
+        _ => None,
     }
 }
