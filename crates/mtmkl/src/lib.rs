@@ -32,7 +32,7 @@
 //! # }
 //! ```
 //!
-//! What can be named stands in a [`Registry`], with an [entry](entry) each; a user's own parts go there too.
+//! What can be named stands in a [`Registry`], with an [`entry`] each; a user's own parts go there too.
 //!
 //! The rooms, and which may look into which: `grid`, `error`, `entry`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
 //! kernels; [`machine`] says what a task's dual is and `inner` solves it; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
