@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import collections
 import csv
+import json
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -478,8 +480,13 @@ class Fit:
     header: list[str]
     lines: list[list[object]]
     grams: dict[str, np.ndarray]
-    sets: list[Samples]
-    tasks: list[Task]
+    problem: Callable[[list[np.ndarray], list[np.ndarray]], tuple[list[Samples], list[Task]]]
+    """Sample sets and tasks of these rows of the table for each set, and of the weights of each row."""
+    groups: list[np.ndarray]
+    """The rows of the table in each sample set."""
+    keys: list[tuple[object, ...]]
+    """What makes rows of the table one sample: equal numbers and equal targets."""
+    weights: np.ndarray
     tolerance: float
     may_stall: bool
     interrupt: float | None = None
@@ -627,20 +634,25 @@ def random_fit(number):
     computed = any(not spec.startswith("precomputed") for spec in specs)
     used = {name: grams[name] for name in grams if f"precomputed:path={name}.npy" in specs}
     groups = [np.flatnonzero(names == name) for name in np.unique(names)] if layout == "tasks" else [np.arange(total)]
-    sets = [Samples(x[rows] if computed else None, {name: gram[np.ix_(rows, rows)] for name, gram in used.items()}) for rows in groups]
-    tasks = []
-    for rows in groups:
-        weight = None if weights is None else weights[rows]
-        if layout == "ova":
-            tasks += [Task(np.where(classes == name, 1.0, -1.0), None, weight) for name in "abc"]
-        elif layout == "ovo":
-            for first, second in ("ab", "ac", "bc"):
-                own = np.flatnonzero((classes == first) | (classes == second))
-                tasks.append(Task(np.where(classes[own] == second, 1.0, -1.0), own, None if weight is None else weight[own]))
-        elif machine == "svc":
-            tasks.append(Task(np.where(classes[rows] == "yes", 1.0, -1.0), None, weight))
-        else:
-            tasks.append(Task(None if targets is None else targets[rows], None, weight))
+    # Equal rows are one sample, but not where kernels are given as matrices.
+    told = range(total) if used else map(bytes, x + 0.0)
+    keys = list(zip(told, [None] * total if targets is None else targets.tolist(), strict=True))
+
+    def problem(chosen, weights_of):
+        sets, tasks = [], []
+        for rows, weight in zip(chosen, weights_of, strict=True):
+            sets.append(Samples(x[rows] if computed else None, {name: gram[np.ix_(rows, rows)] for name, gram in used.items()}))
+            if layout == "ova":
+                tasks += [Task(np.where(classes[rows] == name, 1.0, -1.0), None, weight) for name in "abc"]
+            elif layout == "ovo":
+                for first, second in ("ab", "ac", "bc"):
+                    own = np.flatnonzero((classes[rows] == first) | (classes[rows] == second))
+                    tasks.append(Task(np.where(classes[rows][own] == second, 1.0, -1.0), own, weight[own]))
+            elif machine == "svc":
+                tasks.append(Task(np.where(classes[rows] == "yes", 1.0, -1.0), None, weight))
+            else:
+                tasks.append(Task(None if targets is None else targets[rows], None, weight))
+        return sets, tasks
 
     header = [f"f{column}" for column in range(width)]
     columns = [x[:, column] for column in range(width)]
@@ -654,7 +666,7 @@ def random_fit(number):
             header.append(name)
             columns.append(values)
     lines = [list(line) for line in zip(*(column.tolist() for column in columns), strict=True)]
-    arguments += some_sharing(rng, machine, len(tasks), len(specs))
+    arguments += some_sharing(rng, machine, 3 if layout in ("ova", "ovo") else len(groups), len(specs))
 
     # So many are asked to stop early that a third does: the others are done before.
     interrupt = None
@@ -672,7 +684,23 @@ def random_fit(number):
         passes = ["--solver", "epf", "--max-passes", "100000"] if rng.uniform() < 0.6 else passes
     large = not normalise and (scale >= 100 or (any(spec.startswith("poly") for spec in specs) and scale >= 10))
     may_stall = large or (machine in ("svc", "svr") and price >= 1e4)
-    return Fit(number, arguments + passes, header, lines, used, sets, tasks, tolerance, may_stall, interrupt)
+    every = np.ones(total) if weights is None else weights
+    return Fit(number, arguments + passes, header, lines, used, problem, groups, keys, every, tolerance, may_stall, interrupt)
+
+
+def as_fitted(fit, kept):
+    """The problem on the rows that the model says it kept: each stands for the rows equal to it, and none is lost."""
+    weights = []
+    for rows, own in zip(kept, fit.groups, strict=True):
+        sums: dict[object, float] = {}
+        for row in own:
+            if fit.weights[row] != 0:
+                sums[fit.keys[row]] = sums.get(fit.keys[row], 0.0) + fit.weights[row]
+        assert sorted(sums, key=repr) == sorted((fit.keys[row] for row in rows), key=repr), (
+            f"fit {fit.number}: rows are lost, or there twice"
+        )
+        weights.append(np.array([sums[fit.keys[row]] for row in rows]))
+    return fit.problem([np.array(rows, dtype=int) for rows in kept], weights)
 
 
 def run_fit(program, fit, folder):
@@ -703,9 +731,10 @@ def run_fit(program, fit, folder):
         result.claims.add("exit code")
         return result
     content = (folder / "model.mtmkl").read_bytes()
+    sets, tasks = as_fitted(fit, json.loads(Model.of_bytes(content).header["notes"]["training-rows"]))
     # So that what fails can be looked at: python certificate.py model.mtmkl data.npz
-    np.savez(folder / "data.npz", **arrays_of(fit.sets, fit.tasks))
-    verdict = certificate.check(content, fit.sets, fit.tasks, tolerance=fit.tolerance)
+    np.savez(folder / "data.npz", **arrays_of(sets, tasks))
+    verdict = certificate.check(content, sets, tasks, tolerance=fit.tolerance)
     result.status = verdict.status
     result.is_decided = verdict.slack <= fit.tolerance * abs(verdict.objective)
     result.problems += [str(violation) for violation in verdict.violations]
