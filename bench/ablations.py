@@ -1,12 +1,15 @@
 """What each constant and rescue path of the solvers is worth: each is changed, one at a time, and the suite of problems is run again.
 
-    python bench/ablations.py [--only NAME,…] [--jobs 2] [--page docs/ablations.md]
+    python bench/ablations.py [--only NAME,…] [--jobs 2]
 
 Works in a checkout of its own under target/ablation, so that nothing here is touched. There every constant becomes a function that
 looks for another value in the environment, so that one build serves all changes. A change is a number tenfold and a tenth (counts
 double and half; a share near one: its distance to one double and half), or what is listed in OFF, which takes a path away. Reported
-beside the suite as it is: fits that no longer reach the tolerance, passes, inner steps, processor seconds. Results are kept in
+beside the suite as it is, for problems as people have them and for random ones at the edges: fits that no longer reach the tolerance,
+passes, inner steps. Written into docs/ablations.md between its marks; what follows from it stands there by hand. Results are kept in
 target/ablation.json as they come; a second run goes on from there.
+
+`MTMKL_ABLATION='solver/newton/damping.rs|MOST=0' target/ablation/target/release/passes …` asks the same of another benchmark.
 """
 
 import argparse
@@ -14,7 +17,6 @@ import json
 import os
 import re
 import subprocess
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "ablation"
 SOURCE = Path("crates/mtmkl/src")
 KEPT = ROOT / "target" / "ablation.json"
+PAGE = ROOT / "docs" / "ablations.md"
 FOLDERS = ("solver", "inner", "engine", "problem")
 CONSTANT = re.compile(r"^(pub(?:\([a-z: ]+\))? )?const ([A-Z_]+): (f64|usize|\[f64; \d\]) = ([^;]+);", re.M)
 NEAR_ONE = 0.5
@@ -52,23 +55,6 @@ OFF = [
     ("inner/ridge.rs", "REFINEMENTS", "=1", "refinement of ridge"),
     ("engine/coarse.rs", "FEWEST", "=1e15", "the start from fewer samples"),
 ]
-
-KEPT_ALL_THE_SAME = """
-Kept all the same:
-
-- Damping: with at most 512 kernels the bundle does its work (`passes`, 1e-6: 300 samples, 20 kernels, 8 tasks 165 passes with and 168
-  without; 150, 50, 3: 165 and 163; 200, 12, 30: 149 and 151; 300, 200, 10: 193 and 194; 300, 50, 100: 174 and 175). Beyond 512 nothing is
-  remembered, and a refused step would be aimed at the same place again.
-- Steps shortened for a norm, and another try where the model is not solved: rescue paths hide each other. Each alone is not missed here,
-  but without both and without the barrier method 3 of the 270 and 9 of the 791 fits are lost, and three problems of the tests
-  (`problems_that_once_stalled_converge`) stall without the other try. The barrier method alone is gone.
-- Cuts of scaled α: one of 28 fits with 200 samples, 12 kernels and 30 tasks takes 64 passes without them, and 9 with them.
-- Limits (`MAX_ITERATIONS`, `IDLE_…`, `CLOSEST`, `ROUNDING`, `SHORTEST`): they end what does not end by itself, and are as good at half
-  or twice.
-- Costs (`READ…`, `CHANGED`, `NEAR`, `AT_ONCE`, `MANY`, `LARGE`, `BLOCK`, `CONDITIONS`, `MOST_ROWS`, `ENOUGH_FREE`): they decide about
-  time and memory of problems larger than these.
-- The smooth dual: none of the machines with a name has one yet.
-"""
 
 # How a constant is looked up in the checkout: `NAME=v`, or `NAME*v`, or `NAME^v` for 1 − v(1 − value).
 LOOKUP = """
@@ -170,7 +156,7 @@ def build() -> list[Constant]:
     run(["git", "checkout", "--quiet", "--force", run(["git", "rev-parse", "HEAD"], cwd=ROOT).stdout.strip()], cwd=WORK)
     found = constants()
     open_the_constants(found)
-    built = run(["cargo", "build", "--quiet", "--release", "-p", "mtmkl-bench", "--bin", "suite"], cwd=WORK)
+    built = run(["cargo", "build", "--quiet", "--release", "-p", "mtmkl-bench", "--bin", "suite", "--bin", "passes"], cwd=WORK)
     if built.returncode != 0:
         raise SystemExit(built.stderr)
     return found
@@ -195,7 +181,7 @@ def measured(change: str, kind: str) -> dict[str, int] | None:
 
 
 def page(kept: dict[str, dict[str, dict[str, int] | None]], here: set[str]) -> str:
-    """All that was measured, also of constants that are no longer `here`."""
+    """The tables: all that was measured, also of constants that are no longer `here`."""
     base = kept[""]
 
     def words(kind: str) -> str:
@@ -203,19 +189,8 @@ def page(kept: dict[str, dict[str, dict[str, int] | None]], here: set[str]) -> s
         assert found is not None
         return f"{found['fits']} fits, {found['converged']} to the tolerance, {found['passes']} passes, {found['steps']} inner steps"
 
-    text = (
-        "What each constant and rescue path of the solvers is worth, by `python bench/ablations.py`: one at a time is changed, and the "
-        "suite of problems (`crates/mtmkl-bench/src/bin/suite.rs`) is run again, problems as people have them "
-        f"({words('usual')} as it is) and random ones at the edges ({words('edges')}). Rows are sorted by what is lost; a change without "
-        "any difference is not shown but listed at the end. What is marked as gone was deleted on this evidence. Passes of the first "
-        "include Algorithm 1, and one problem at the edges stalls after 20 to 70 passes whatever is done: differences of one per cent "
-        "say nothing. Guards of the certificate against rounding (`DELICATE`, `EXACT`) are judged by the tests of the certificate and "
-        "not by this."
-    )
     lines = [
-        "# Ablations",
-        "",
-        *textwrap.wrap(text, 118),
+        f"As it is: {words('usual')}; at the edges {words('edges')}.",
         "",
         "| file | constant | changed | not reached | passes | inner steps | edges: not reached | passes | inner steps |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -245,14 +220,19 @@ def page(kept: dict[str, dict[str, dict[str, int] | None]], here: set[str]) -> s
         lines.append(f"| `{file}` | `{constant}` | {how} | {' | '.join(cells)} |")
     lines += ["", "No difference in any of them:", ""]
     lines += [f"- {name}: {', '.join(sorted(ways))}" for name, ways in sorted(without.items())]
-    return "\n".join(lines) + "\n" + KEPT_ALL_THE_SAME
+    return "\n".join(lines) + "\n"
+
+
+def write(made: str) -> None:
+    before, rest = PAGE.read_text().split("<!-- ablations -->\n")
+    after = rest.split("<!-- /ablations -->\n")[1]
+    PAGE.write_text(f"{before}<!-- ablations -->\n{made}<!-- /ablations -->\n{after}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="constants, separated by commas")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "ablations.md")
     arguments = parser.parse_args()
     wanted = set(filter(None, arguments.only.split(",")))
     variants = {f"{one.key}|{words}": f"{one.key}{change}" for one in build() for change, words in one.changes()}
@@ -271,7 +251,7 @@ def main() -> None:
 
     with ThreadPoolExecutor(arguments.jobs) as jobs:
         list(jobs.map(ablate, ["", *variants]))
-    arguments.page.write_text(page(kept, set(variants)))
+    write(page(kept, set(variants)))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::local::{LocalEngine, TaskData};
+use super::local::{Local, LocalEngine, TaskData};
 use crate::gram::Grams;
 use crate::random::Random;
 use crate::view::View;
@@ -26,8 +26,8 @@ pub(crate) fn coarser(samples: usize, kernels: usize) -> impl Iterator<Item = us
 
 /// The smaller problem.
 #[derive(Debug)]
-pub(crate) struct Coarse {
-    pub(crate) engine: LocalEngine,
+pub(super) struct Coarse {
+    pub(super) engine: LocalEngine,
     /// For each task, the place of each of its samples among the task's samples in the full problem.
     places: Vec<Vec<usize>>,
 }
@@ -41,7 +41,7 @@ struct Coarser {
 
 impl LocalEngine {
     /// The problem on a quarter of each sample set, or `None` where a task would be left with too little.
-    pub(crate) fn coarse(&self) -> Option<Coarse> {
+    pub(super) fn coarse(&self) -> Option<Coarse> {
         let chosen: Vec<Vec<usize>> = self
             .grams
             .iter()
@@ -97,20 +97,20 @@ impl LocalEngine {
             })
             .collect();
         Some(Coarse {
-            engine: LocalEngine::new(
+            engine: LocalEngine::new(Local {
                 grams,
                 tasks,
-                self.concave,
-                self.shrinking,
-                self.pool.clone(),
-                self.room,
-            ),
+                concave: self.concave,
+                shrinking: self.shrinking,
+                pool: self.pool.clone(),
+                room: self.room,
+            }),
             places,
         })
     }
 
     /// Starts from the dual variables of the smaller problem, the other samples at zero.
-    pub(crate) fn adopt(&mut self, coarse: &Coarse) {
+    pub(super) fn adopt(&mut self, coarse: &Coarse) {
         let pairs = self.states.iter_mut().zip(&self.tasks);
         let from = coarse.engine.states.iter().zip(&coarse.places);
         for ((state, task), (small, places)) in pairs.zip(from) {

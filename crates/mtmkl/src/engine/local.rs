@@ -81,16 +81,25 @@ fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid, most
     }
 }
 
-/// The engine of this machine, for tasks on these matrices.
-pub(crate) fn local(
-    grams: Arc<[Grams]>,
-    tasks: Vec<TaskData>,
-    concave: bool,
-    shrinking: bool,
-    pool: Pool,
-    room: Room,
-) -> impl Engine + use<> {
-    LocalEngine::new(grams, tasks, concave, shrinking, pool, room)
+/// What the engine of this machine is made of.
+#[derive(Debug)]
+pub(crate) struct Local {
+    /// The Gram matrices of each sample set.
+    pub(crate) grams: Arc<[Grams]>,
+    pub(crate) tasks: Vec<TaskData>,
+    /// Whether ḡ is concave in β.
+    pub(crate) concave: bool,
+    /// Whether SMO leaves variables out of its search.
+    pub(crate) shrinking: bool,
+    pub(crate) pool: Pool,
+    pub(crate) room: Room,
+}
+
+impl Local {
+    /// The engine of this machine.
+    pub(crate) fn engine(self) -> impl Engine + use<> {
+        LocalEngine::new(self)
+    }
 }
 
 /// Evaluates J with the threads of one pool.
@@ -113,14 +122,15 @@ pub(super) struct LocalEngine {
 }
 
 impl LocalEngine {
-    pub(super) fn new(
-        grams: Arc<[Grams]>,
-        tasks: Vec<TaskData>,
-        concave: bool,
-        shrinking: bool,
-        pool: Pool,
-        room: Room,
-    ) -> Self {
+    pub(super) fn new(parts: Local) -> Self {
+        let Local {
+            grams,
+            tasks,
+            concave,
+            shrinking,
+            pool,
+            room,
+        } = parts;
         let states = tasks
             .iter()
             .map(|task| State::new(&task.dual, None, grams[task.samples].ledger()))

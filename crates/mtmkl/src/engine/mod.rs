@@ -10,7 +10,7 @@ mod room;
 
 pub use channel::{Answer, ChannelEngine, Driver, Question, channel};
 pub(crate) use coarse::coarser;
-pub(crate) use local::{TaskData, local};
+pub(crate) use local::{Local, TaskData};
 pub(crate) use room::{Needs, Room};
 
 pub use crate::inner::{Curvature, Fitted};

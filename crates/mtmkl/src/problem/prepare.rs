@@ -7,7 +7,7 @@ use super::certify::Certified;
 use super::fit::Solved;
 use super::memory::{MemoryPlan, PartLimits};
 use super::{Fitting, Precision, Preparation, Problem};
-use crate::engine::{self, Engine, Room, TaskData};
+use crate::engine::{Engine, Local, Room, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{Built, Grams, Operator, Storage};
 use crate::ledger::Ledger;
@@ -115,14 +115,15 @@ impl Prepared {
                 }
             })
             .collect();
-        engine::local(
-            Arc::clone(&self.grams),
+        Local {
+            grams: Arc::clone(&self.grams),
             tasks,
-            self.concave,
-            problem.spec.shrinking,
-            self.pool.clone(),
-            self.room,
-        )
+            concave: self.concave,
+            shrinking: problem.spec.shrinking,
+            pool: self.pool.clone(),
+            room: self.room,
+        }
+        .engine()
     }
 
     /// min over θ in Ψ of J(θ), with the machines at the answer.
