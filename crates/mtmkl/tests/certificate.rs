@@ -510,6 +510,22 @@ fn early_ends_keep_the_certified_machine() {
     );
 }
 
+/// Σβ = 0 wherever an SVR is stopped: its two variables a sample are large, with little left of both, where interior points have just begun.
+#[test]
+fn the_sum_of_beta_holds_wherever_an_svr_is_stopped() {
+    let cases = (1000..1200).map(Case::new);
+    for case in cases.filter(|case| case.machine.name() == "svr") {
+        for micros in (40..400).step_by(40) {
+            let mut run = Fitting {
+                time_limit: Some(Duration::from_micros(micros)),
+                ..run()
+            };
+            let model = case.problem(SolverSpec::Newton).fit(&mut run).unwrap();
+            assert_eq!(case.check(&model), None);
+        }
+    }
+}
+
 /// Linear kernels on few columns with large C: newton converges wherever Algorithm 1 does, and to the same optimum.
 #[test]
 fn newton_converges_on_low_rank_kernels_with_large_c() {

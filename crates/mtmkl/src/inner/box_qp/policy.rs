@@ -401,8 +401,10 @@ impl<'a> Search<'a> {
     /// both sides makes up for it.
     fn mend_sum(&mut self, sum: f64) {
         let Self { qp, beta, .. } = self;
-        let missing = sum - beta.iter().sum::<f64>();
-        let length: f64 = beta.iter().map(|value| value.abs()).sum();
+        // By sample: where two variables of one take each other away, only what they leave is in the model.
+        let sums = qp.variables.sums(beta);
+        let missing = sum - sums.iter().sum::<f64>();
+        let length: f64 = sums.iter().map(|value| value.abs()).sum();
         if missing.abs() <= rounding(beta.len()) * length {
             return;
         }
