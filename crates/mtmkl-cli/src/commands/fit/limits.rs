@@ -1,0 +1,77 @@
+//! How to prepare and to run a fit, by the flags.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use mtmkl::ledger::Ledger;
+use mtmkl::{Definiteness, Fitting, Preparation, Prepared, Stop, Storage};
+
+use crate::args::FitArgs;
+use crate::progress::Progress;
+use crate::{choices, output};
+
+/// How to fit, by the flags' limits.
+pub(in crate::commands) fn fitting_of<'a>(
+    args: &FitArgs,
+    stop: &Stop,
+    progress: &'a mut Progress,
+) -> Result<Fitting<'a>> {
+    let time_limit = match args.time_limit {
+        Some(seconds) if seconds >= 0.0 && seconds.is_finite() => {
+            // More than the clock can count is no limit.
+            Duration::try_from_secs_f64(seconds).ok()
+        }
+        Some(seconds) => bail!("--time-limit is {seconds}, expected a number of seconds ≥ 0"),
+        None => None,
+    };
+    Ok(Fitting {
+        tolerance: args.tol,
+        max_passes: args.max_passes,
+        time_limit,
+        seed: args.seed,
+        start: None,
+        stop: stop.clone(),
+        observer: Some(progress),
+    })
+}
+
+/// How to prepare the kernels, by the flags.
+pub(in crate::commands) fn preparation_of(args: &FitArgs, ledger: &Ledger) -> Result<Preparation> {
+    Ok(Preparation {
+        ledger: ledger.clone(),
+        storage: None,
+        precision: choices::precision(args)?,
+        definiteness: if args.allow_indefinite {
+            Definiteness::AllowIndefinite
+        } else {
+            Definiteness::Check
+        },
+        pool: Some(choices::pool(args.threads)?),
+    })
+}
+
+/// Says on standard error where kernel values are not kept.
+pub(in crate::commands) fn note_storage(prepared: &Prepared) {
+    if prepared.storage() == Storage::OnDemand {
+        output::note(
+            "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which may be slower; \
+             --memory-limit (GiB) raises it",
+        );
+    }
+}
+
+/// A stop that Ctrl-C requests; a second Ctrl-C ends the program at once.
+pub fn interruptible() -> Stop {
+    let stop = Stop::never();
+    let handle = stop.clone();
+    // A second handler in one process cannot be set; then Ctrl-C ends the program as usual.
+    let _ = ctrlc::set_handler(move || {
+        if handle.is_requested() {
+            // Whoever asks twice does not want to wait for the model; files are written whole or not at all.
+            #[allow(clippy::exit, reason = "there is no way back from a signal handler")]
+            std::process::exit(130);
+        }
+        handle.request();
+    });
+    stop
+}

@@ -1,0 +1,224 @@
+//! From the flags and a file to the samples and tasks to learn from.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use mtmkl::ledger::{Guard, Ledger};
+use mtmkl::machine::TargetKind;
+use mtmkl_table::{Aim, Dataset, Equals, Frame, Grams, Plan, Records, Table, split};
+
+use super::grams::read_grams;
+use crate::args::{FitArgs, TableArgs};
+use crate::input::{self, Delimiter, Format, TableOptions};
+use crate::words::count;
+use crate::{choices, output};
+
+/// Everything around one fit.
+pub(in crate::commands) struct Fit {
+    pub(in crate::commands) table: Table,
+    pub(in crate::commands) frame: Frame,
+    pub(in crate::commands) records: Records,
+    pub(in crate::commands) train: Vec<usize>,
+    pub(super) test: Vec<usize>,
+    pub(in crate::commands) grams: Grams,
+    /// The flags as given, as TOML.
+    pub(in crate::commands) settings: String,
+    /// The account of memory, and what the tables take of it.
+    pub(in crate::commands) ledger: Ledger,
+    _held: Vec<Guard>,
+}
+
+/// Samples and tasks, and what they take of the account of memory.
+pub(in crate::commands) struct Sets {
+    pub(in crate::commands) dataset: Dataset,
+    pub(super) _held: Vec<Guard>,
+}
+
+/// The account of memory with the flag's limit.
+fn ledger_of(args: &FitArgs) -> Result<Ledger> {
+    if args.memory_limit.is_nan() || args.memory_limit <= 0.0 {
+        bail!(
+            "--memory-limit is {}, expected a number of GiB > 0",
+            args.memory_limit
+        );
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bytes; a float's range saturates"
+    )]
+    let limit = (args.memory_limit * f64::from(1 << 30)) as u64;
+    Ok(Ledger::new(limit))
+}
+
+/// What the flags ask of a table to learn from.
+fn plan_of(args: &FitArgs, computed: bool) -> Plan<'_> {
+    Plan {
+        target: args.target.as_deref(),
+        task: args.task.as_deref(),
+        weight: args.sample_weight.as_deref(),
+        id: args.id.as_deref(),
+        ignore: &args.ignore,
+        features: args.features.as_deref(),
+        one_hot: &args.one_hot,
+        missing: args.missing,
+        aim: match args.targets() {
+            TargetKind::Unlabelled => Aim::Inside,
+            TargetKind::Values => Aim::Numbers,
+            TargetKind::Labels => Aim::Classes(args.multiclass),
+        },
+        computed,
+    }
+}
+
+/// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
+///
+/// # Errors
+/// Names the file, the place in it and the way out.
+pub(in crate::commands) fn read_table(
+    path: &Path,
+    args: &TableArgs,
+    text: &[&str],
+    limit: Option<u64>,
+) -> Result<Table> {
+    let format: Option<Format> = args
+        .format
+        .as_deref()
+        .map(|name| {
+            name.parse()
+                .map_err(|problem: String| anyhow::anyhow!("--format {name}: {problem}"))
+        })
+        .transpose()?;
+    let delimiter: Option<Delimiter> = args
+        .delimiter
+        .as_deref()
+        .map(|name| {
+            name.parse()
+                .map_err(|problem: String| anyhow::anyhow!("--delimiter {name}: {problem}"))
+        })
+        .transpose()?;
+    let options = TableOptions {
+        delimiter,
+        header: !args.no_header,
+        text: text.iter().map(ToString::to_string).collect(),
+        limit: limit.unwrap_or(TableOptions::default().limit),
+    };
+    let table = input::read_table(path, format, &options)?;
+    for skipped in &table.skipped {
+        output::note(&format!(
+            "note: {}: column `{}` is left out: {}",
+            table.source, skipped.name, skipped.reason
+        ));
+    }
+    Ok(table)
+}
+
+/// Says on standard error how many rows are not used, and which are used without one of their values.
+///
+/// # Errors
+/// When a column is not there.
+pub(in crate::commands) fn note_rows(
+    frame: &Frame,
+    table: &Table,
+    records: &Records,
+) -> Result<()> {
+    for (column, rows, value) in frame.strange_values(table)? {
+        output::note(&format!(
+            "note: {}: {} in column `{column}` that the model never saw, such as `{value}`; it is taken for none of those it knows",
+            table.source,
+            count(rows, "row has a value", "rows have values"),
+        ));
+    }
+    let dropped = table.rows - records.count();
+    if dropped > 0 {
+        output::note(&format!(
+            "note: {}: {} left out",
+            table.source,
+            count(
+                dropped,
+                "row with missing values is",
+                "rows with missing values are"
+            )
+        ));
+    }
+    Ok(())
+}
+
+impl Fit {
+    /// Reads and checks everything that a command with the flags of `fit` learns from.
+    pub(in crate::commands) fn open(args: &mut FitArgs, command: &str) -> Result<Self> {
+        let data = args.data.clone().with_context(|| {
+            format!("which table? Give its path: mtmkl {command} DATA --target COLUMN")
+        })?;
+        // What the columns are depends on it.
+        choices::machine(args)?;
+        args.output
+            .iter()
+            .chain(&args.report)
+            .try_for_each(|path| output::check_place(path))?;
+        let ledger = ledger_of(args)?;
+        let table = read_table(
+            &data,
+            &args.table,
+            &plan_of(args, true).names(),
+            Some(ledger.left()),
+        )?;
+        let mut held = vec![ledger.take(table.bytes())];
+        if table.absent_is_zero && args.target.is_none() {
+            // The format has one place for it, and one name.
+            args.target = Some("label".to_string());
+        }
+        let settings = toml::to_string(&args)?;
+        let grams = read_grams(args, &table, &ledger, &mut held)?;
+        let computed = args
+            .kernel
+            .iter()
+            .any(|spec| !spec.starts_with("precomputed:"));
+        if computed && table.precomputed.is_some() {
+            bail!(
+                "{0} holds kernel values, not features (its rows begin with 0:i); use them with --kernel precomputed:path={0}",
+                table.source
+            );
+        }
+        let mut frame = Frame::new(&table, &plan_of(args, computed))?;
+        let records = frame.records(&table, true, args.sample_weight.as_deref(), &[])?;
+        note_rows(&frame, &table, &records)?;
+        let (train, test) = match args.test_fraction {
+            Some(share) => split(&frame, &records, share, args.seed)?,
+            None => ((0..records.count()).collect(), Vec::new()),
+        };
+        let learned_from: Vec<usize> = train.iter().map(|&row| records.positions[row]).collect();
+        frame.learn(&table, &learned_from, args.missing, args.scale)?;
+        Ok(Self {
+            table,
+            frame,
+            records,
+            train,
+            test,
+            grams,
+            settings,
+            ledger,
+            _held: held,
+        })
+    }
+
+    /// The samples and tasks to learn from.
+    pub(in crate::commands) fn sets(&self, equals: Equals) -> Result<Sets> {
+        let limit = self.ledger.left();
+        let (train, grams) = (&self.train, &self.grams);
+        let dataset = Dataset::new(
+            &self.frame,
+            &self.table,
+            &self.records,
+            train,
+            grams,
+            equals,
+            limit,
+        )?;
+        let bytes = dataset.bytes_of_rows() + dataset.bytes_of_copies(grams);
+        Ok(Sets {
+            dataset,
+            _held: vec![self.ledger.take(bytes)],
+        })
+    }
+}
