@@ -13,17 +13,10 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
 
 /// `bytes` with a unit that people read.
 pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 {
+    if bytes < 1024 {
         format!("{bytes} bytes")
     } else {
-        format!("{value:.1} {}", UNITS[unit])
+        mtmkl::error::human_bytes(bytes)
     }
 }
 
