@@ -51,14 +51,28 @@ def origin(root: Path, repeats: int) -> dict[str, str]:
     }
 
 
+def stamp(source: dict[str, str]) -> str:
+    """Where and by what something was measured."""
+    versions = f"scikit-learn {source['scikit-learn']}, NumPy {source['numpy']}, pandas {source['pandas']}"
+    return f"*Commit {source['commit']}; {source['machine']}; Python {source['python']}, {versions}; {source['repeats']} repeats.*"
+
+
 def write(path: Path, order: dict[str, str], name: str, lines: list[str], source: dict[str, str]) -> None:
     """Puts one section into the page; `order` has the names and titles of all, as they follow each other."""
     old = path.read_text() if path.exists() else ""
     parts = dict(re.findall(r"<!-- ([\w-]+) -->\n(.*?)<!-- /\1 -->", old, re.DOTALL))
-    versions = f"scikit-learn {source['scikit-learn']}, NumPy {source['numpy']}, pandas {source['pandas']}"
-    stamp = f"*Commit {source['commit']}; {source['machine']}; Python {source['python']}, {versions}; {source['repeats']} repeats.*"
-    parts[name] = "\n".join([f"## {order[name]}", "", stamp, "", *lines, ""])
+    parts[name] = "\n".join([f"## {order[name]}", "", stamp(source), "", *lines, ""])
     page = HEAD + "".join(f"\n<!-- {known} -->\n{parts[known]}<!-- /{known} -->\n" for known in order if known in parts)
+    put(path, page)
+
+
+def write_alone(path: Path, title: str, name: str, lines: list[str], source: dict[str, str]) -> None:
+    """A page of one section."""
+    made = f"`cargo xtask bench --only {name}` makes this page."
+    put(path, "\n".join([f"# {title}", "", made, stamp(source), "", *lines, ""]))
+
+
+def put(path: Path, text: str) -> None:
     temporary = path.with_suffix(".new")
-    temporary.write_text(page)
+    temporary.write_text(text)
     temporary.replace(path)

@@ -17,7 +17,7 @@ from time import perf_counter
 import page
 from common import ROOT, Bench
 
-SECTIONS = ["given", "price", "grams", "easymkl", "tang", "passes", "growth", "many", "tune", "boundary", "reading"]
+SECTIONS = ["given", "price", "grams", "easymkl", "tang", "passes", "growth", "many", "tune", "boundary", "reading", "defaults", "accuracy"]
 
 
 def main() -> None:
@@ -37,6 +37,8 @@ def main() -> None:
         parser.error("figures of small sizes do not belong into the page: say another one with --page")
     modules = {name: importlib.import_module(name) for name in SECTIONS}
     titles = {name: module.TITLE for name, module in modules.items()}
+    # Those with a page of their own stand there alone.
+    shared = {name: title for name, title in titles.items() if not hasattr(modules[name], "PAGE")}
     raw = ROOT / "target" / "bench"
     raw.mkdir(parents=True, exist_ok=True)
     arguments.page.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +61,11 @@ def main() -> None:
         seconds = perf_counter() - started
         numbers = {"origin": source, "small": bench.small, "seconds": seconds, "numbers": bench.raw}
         (raw / f"{name}.json").write_text(json.dumps(numbers, indent=1))
-        page.write(arguments.page, titles, name, lines, source)
+        if name in shared:
+            page.write(arguments.page, shared, name, lines, source)
+        else:
+            own = modules[name].PAGE if arguments.page == parser.get_default("page") else arguments.page.with_name(f"{name}.md")
+            page.write_alone(own, titles[name], name, lines, source)
         print(f"{name}: {seconds:.0f} s", flush=True)
 
 

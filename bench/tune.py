@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from common import Bench, Table, features, in_seconds, median, ratio, seconds
+from common import TEN_KERNELS, Bench, Table, features, in_seconds, median, ratio, seconds
 
 TITLE = "A grid search"
 
@@ -74,7 +74,8 @@ class HandMadeMkl(ClassifierMixin, BaseEstimator):
 def ours(bench, table, grid):
     """Seconds, and the winning cell."""
     cells = [part for name, values in grid.items() for part in ("--grid", f"{name}=" + ",".join(map(str, values)))]
-    command = [bench.programs / "mtmkl", "tune", table, "--target", "label", "--scale", "standard", "--sharing", "common", "--json"]
+    command = [bench.programs / "mtmkl", "tune", table, "--target", "label", "--scale", "standard", "--normalize", "unit"]
+    command += ["--sharing", "common", "--json", *(part for spec in TEN_KERNELS for part in ("--kernel", spec))]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         printed = subprocess.run([*command, *cells], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout

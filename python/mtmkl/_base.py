@@ -7,6 +7,7 @@ import json
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -56,6 +57,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     task: Any
     new_tasks: str
     normalize: Any
+    scale: str
     indefinite: str
     solver: str
     tol: float
@@ -95,6 +97,20 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         origins: list[NDArray[np.intp]] = []
         counts: list[Vector] = []
         prices = weights if factors is None else weights * factors
+        scales: list[tuple[float, float]] = []
+        if table.rows is not None:
+            specs = [spec for _, spec in self._resolved(table).pairs]
+            scales = _core.column_scales(table.rows, np.where(prices > 0, weights, 0.0), str(self.scale), specs)
+        position = table.indices.index(-1) if -1 in table.indices else -1
+        frame = _core.Frame(
+            table.columns,
+            scales,
+            target_name or "target" if self._kind != "none" else None,
+            None if table.tasks is None else table.names[position] if position >= 0 else "task",
+            json.dumps(goal),
+        )
+        if table.rows is not None:
+            table = replace(table, rows=frame.scaled(table.rows))
         named = None if table.tasks is None else table.tasks.tolist()
         counted = np.where(prices > 0, weights, 0.0)
         same = None if same is None else np.ascontiguousarray(same)
@@ -102,7 +118,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             names.append(name)
             origins.append(own_rows.astype(np.intp))
             counts.append(own_weights)
-        kernels = self._resolved(table, np.concatenate(origins), np.concatenate(counts))
+        kernels = self._resolved(table)
         sets = [self._set(table, members, kernels) for members in origins]
         tasks: list[Task] = []
         totals: list[float] = []
@@ -119,18 +135,11 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
                         "weights": None if np.all(own == 1.0) else own,
                     }
                 )
-        machine, scales = self._machine(totals)
-        for entry, scale in zip(tasks, scales, strict=True):
+        machine, shares = self._machine(totals)
+        for entry, scale in zip(tasks, shares, strict=True):
             if scale != 1.0:
                 given = np.ones(len(origins[entry["samples"]])) if entry["weights"] is None else entry["weights"]
                 entry["weights"] = given * scale
-        position = table.indices.index(-1) if -1 in table.indices else -1
-        frame = _core.Frame(
-            table.columns,
-            target_name or "target" if self._kind != "none" else None,
-            None if table.tasks is None else table.names[position] if position >= 0 else "task",
-            json.dumps(goal),
-        )
         sharing = sharing_spec(self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks))
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
@@ -140,6 +149,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             sharing=json.dumps(sharing),
             solver=json.dumps({"name": self.solver}),
             normalize=self._normalize(),
+            target_scale=getattr(self, "target_scale", "none"),
             definiteness=self._definiteness(),
             sets=sets,
             tasks=tasks,
@@ -152,11 +162,10 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=3)
         return self
 
-    def _resolved(self, table: Table, members: NDArray[np.intp], weights: Vector) -> Kernels:
+    def _resolved(self, table: Table) -> Kernels:
         if table.stack is not None:
             return precomputed(len(table.stack.values))
-        assert table.rows is not None
-        return resolve(self.kernels, table.names, table.indices, table.rows[members], weights)
+        return resolve(self.kernels, table.names, table.indices)
 
     def _set(self, table: Table, members: NDArray[np.intp], kernels: Kernels) -> Set:
         origin: list[int] = members.tolist()
@@ -182,12 +191,15 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{name} is {value!r}, expected a finite number")
         return number
 
-    def _normalize(self) -> bool:
-        if isinstance(self.normalize, str) and self.normalize == "auto":
-            return not (isinstance(self.kernels, str) and self.kernels == "precomputed")
+    def _normalize(self) -> str | None:
+        """The word for it; None where nothing is said."""
         if isinstance(self.normalize, bool | np.bool_):
-            return bool(self.normalize)
-        raise ValueError(f"normalize is {self.normalize!r}, expected True, False or 'auto'")
+            return "unit" if self.normalize else "none"
+        if self.normalize in ("unit", "variance", "none"):
+            return str(self.normalize)
+        if self.normalize != "auto":
+            raise ValueError(f"normalize is {self.normalize!r}, expected 'auto', 'unit', 'variance' or 'none'")
+        return "none" if isinstance(self.kernels, str) and self.kernels == "precomputed" else None
 
     def _definiteness(self) -> str:
         words = {"check": "check", "assume": "assume", "allow": "allow-indefinite"}
@@ -285,7 +297,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def support_vectors_(self) -> Matrix:
-        """The support rows, in the order of ``support_``."""
+        """The support rows as kernels see them (scaled), in the order of ``support_``."""
         check_is_fitted(self)
         if isinstance(self.kernels, str) and self.kernels == "precomputed":
             raise AttributeError("precomputed kernels have no support vectors; support_ has their positions")
@@ -335,7 +347,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         known = self._model.task_names
         if "python" in self._model.notes:
             table, _ = read(self, X, task=task, reset=False, known=known)
-            return table
+            return table if table.rows is None else replace(table, rows=self._frame.scaled(table.rows))
         return program_rows(self._frame, X, task, known)
 
     def _input(self, table: Table, rows: NDArray[np.intp], set: int) -> New:
@@ -363,7 +375,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             cross = np.zeros((len(rows), self._model.samples(set)))
             if len(positions):
                 cross[:, positions] = call.matrix(values, support)
-            needed = self._model.normalize or self._mass
+            needed = self._model.normalize == "unit" or self._mass
             grams.append((call.name, cross, call.diagonal(values) if needed else None))
         return {"count": len(rows), "threads": threads(self.n_jobs), "rows": values, "grams": grams}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         **_machine_parameters(machine, model, estimator),
     }
     if not about:
-        parameters.update(_limits(model.notes.get("settings", "")))
+        parameters.update(_limits(model.notes.get("settings", ""), estimator.get_params()))
     # What was given in Python comes back as it was; lists of kernels and sharing objects from the model.
     parameters.update(about.get("parameters", {}))
     if "class_weight" in about:
@@ -120,8 +121,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
-def _limits(settings: str) -> dict[str, Any]:
-    """The program's settings by which an answer is sought, under their names here."""
+def _limits(settings: str, known: Collection[str]) -> dict[str, Any]:
+    """The program's settings by which an answer is sought, under their names here, as far as the estimator has them."""
     try:
         found = tomllib.loads(settings)
     except tomllib.TOMLDecodeError as error:
@@ -133,8 +134,10 @@ def _limits(settings: str) -> dict[str, Any]:
         "time-limit": "time_limit",
         "memory-limit": "memory_limit",
         "seed": "random_state",
+        "scale": "scale",
+        "target-scale": "target_scale",
     }
-    limits = {ours: found[theirs] for theirs, ours in names.items() if theirs in found}
+    limits = {ours: found[theirs] for theirs, ours in names.items() if theirs in found and ours in known}
     if found.get("threads"):
         limits["n_jobs"] = found["threads"]
     if found.get("allow-indefinite"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -168,31 +167,7 @@ def _some(names: Sequence[str]) -> str:
     return shown + (f", … ({len(names)} in all)" if len(names) > 8 else "")
 
 
-def _with_gamma(spec: str, rows: Matrix, weights: NDArray[np.float64]) -> str:
-    """``gamma=scale`` and ``gamma=auto`` become numbers, as in scikit-learn; a sample of weight 2 counts twice."""
-
-    def number(word: str) -> str:
-        columns = max(rows.shape[1], 1)
-        if word.strip() == "auto":
-            return repr(1.0 / columns)
-        if word.strip() == "scale":
-            share = weights / weights.sum() / columns
-            centred = rows - share @ rows.sum(axis=1)
-            variance = float(share @ np.square(centred).sum(axis=1))
-            return repr(1.0 / (columns * variance) if variance > 0 else 1.0)
-        return word
-
-    def replaced(match: re.Match[str]) -> str:
-        return "gamma=" + "|".join(number(word) for word in match[1].split("|"))
-
-    head, at, columns = spec.partition("@")
-    changed = re.sub(r"gamma\s*=\s*([^,]*)", replaced, head)
-    if at and changed != head:
-        raise ValueError(f"kernel {spec!r}: gamma=scale and gamma=auto go with columns in a triple, (name, {head!r}, columns)")
-    return changed + at + columns
-
-
-def resolve(kernels: Any, names: Sequence[str], indices: Sequence[int], rows: Matrix, weights: NDArray[np.float64]) -> Kernels:
+def resolve(kernels: Any, names: Sequence[str], indices: Sequence[int]) -> Kernels:
     """The kernels of an estimator's parameter.
 
     ``names`` are the names of X's columns, ``indices`` the position of each of them among the features (−1 for a task column).
@@ -237,8 +212,7 @@ def resolve(kernels: Any, names: Sequence[str], indices: Sequence[int], rows: Ma
                 )
             if columns is not None and "@" in kernel:
                 raise ValueError(f"kernel {name!r}: {kernel!r} has columns of its own; leave out the part from @ on")
-            view = rows if columns is None else rows[:, list(columns)]
-            spec = _with_gamma(kernel, view, weights)
+            spec = kernel
             if columns is not None:
                 spec += "@" + ",".join(f"#{at}" for at in columns)
             pairs.append((name, spec))

@@ -29,6 +29,7 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         radius: float = 1.0,
         task: str | int | None = None,
         new_tasks: str = "error",
+        scale: str = "auto",
         normalize: bool | str = "auto",
         indefinite: str = "check",
         solver: str = "newton",
@@ -47,6 +48,7 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         self.radius = radius
         self.task = task
         self.new_tasks = new_tasks
+        self.scale = scale
         self.normalize = normalize
         self.indefinite = indefinite
         self.solver = solver
@@ -168,7 +170,8 @@ class MKLOneClassSVM(_OneClass):
     kernels : list or "precomputed", optional
         Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
-        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
+        `KernelStack`. By default a linear kernel and Gaussian ones of half, once and twice the median
+        distance, ``"rbf:sigma=median*0.5|1|2"``.
     nu : float, default=0.5
         The share of samples that may be left out, in (0, 1].
     sharing : str or Sharing, default="auto"
@@ -182,8 +185,12 @@ class MKLOneClassSVM(_OneClass):
         ``task``, or there is one task.
     new_tasks : {"error", "common"}, default="error"
         What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share.
-    normalize : bool or "auto", default="auto"
-        Use k(x, z)/√(k(x, x) k(z, z)) in place of k. "auto" is True for kernels that are computed and False for precomputed ones.
+    scale : {"auto", "standard", "minmax", "none"}, default="auto"
+        How columns are scaled before kernels see them; kept in the model. "auto" is "standard", and "none" where a kernel needs values ≥ 0.
+    normalize : {"auto", "variance", "unit", "none"}, default="auto"
+        What kernels are divided by: "variance", the variance of the samples in feature space (mean of k(x, x) − mean of k(x, z)); "unit",
+        √(k(x, x) k(z, z)). "auto" is "variance" for specifications, "unit" with callables and "none" for precomputed kernels. True and
+        False are older words for "unit" and "none".
     indefinite : {"check", "assume", "allow"}, default="check"
         What to do about kernels that may not be positive semi-definite (precomputed, callable, sigmoid): check and refuse them, assume that
         they are definite, or allow them, which gives a local answer without certificate.
@@ -273,7 +280,8 @@ class MKLSVDD(_OneClass):
     kernels : list or "precomputed", optional
         Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
-        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
+        `KernelStack`. By default a linear kernel and Gaussian ones of half, once and twice the median
+        distance, ``"rbf:sigma=median*0.5|1|2"``.
     nu : float, default=0.5
         The share of samples that may be left out, in (0, 1]. The usual parameter of SVDD is C = 1/(nu · n).
     sharing : str or Sharing, default="auto"
@@ -287,8 +295,12 @@ class MKLSVDD(_OneClass):
         ``task``, or there is one task.
     new_tasks : {"error", "common"}, default="error"
         What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share.
-    normalize : bool or "auto", default="auto"
-        Use k(x, z)/√(k(x, x) k(z, z)) in place of k. "auto" is True for kernels that are computed and False for precomputed ones.
+    scale : {"auto", "standard", "minmax", "none"}, default="auto"
+        How columns are scaled before kernels see them; kept in the model. "auto" is "standard", and "none" where a kernel needs values ≥ 0.
+    normalize : {"auto", "variance", "unit", "none"}, default="auto"
+        What kernels are divided by: "variance", the variance of the samples in feature space (mean of k(x, x) − mean of k(x, z)); "unit",
+        √(k(x, x) k(z, z)). "auto" is "variance" for specifications, "unit" with callables and "none" for precomputed kernels. True and
+        False are older words for "unit" and "none".
     indefinite : {"check", "assume", "allow"}, default="check"
         What to do about kernels that may not be positive semi-definite (precomputed, callable, sigmoid): check and refuse them, assume that
         they are definite, or allow them, which gives a local answer without certificate.

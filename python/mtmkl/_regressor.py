@@ -18,15 +18,15 @@ from ._table import read
 class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
     """Regression with learned kernel weights, for one task or many: kernel ridge regression or ε-support vector regression.
 
-    Whole numbers in y are numbers, not classes. Kernel ridge regression has no intercept: centre the targets, for example with
-    `sklearn.compose.TransformedTargetRegressor`.
+    Whole numbers in y are numbers, not classes. Columns and targets are standardised (``scale``, ``target_scale``).
 
     Parameters
     ----------
     kernels : list or "precomputed", optional
         Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
-        `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
+        `KernelStack`. By default a linear kernel and Gaussian ones of half, once and twice the median
+        distance, ``"rbf:sigma=median*0.5|1|2"``.
     machine : {"krr", "svr"}, default="krr"
         Kernel ridge regression, or ε-insensitive support vector regression.
     alpha : float, default=1.0
@@ -46,8 +46,15 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         ``task``, or there is one task.
     new_tasks : {"error", "common"}, default="error"
         What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share.
-    normalize : bool or "auto", default="auto"
-        Use k(x, z)/√(k(x, x) k(z, z)) in place of k. "auto" is True for kernels that are computed and False for precomputed ones.
+    scale : {"auto", "standard", "minmax", "none"}, default="auto"
+        How columns are scaled before kernels see them; kept in the model. "auto" is "standard", and "none" where a kernel needs values ≥ 0.
+    normalize : {"auto", "variance", "unit", "none"}, default="auto"
+        What kernels are divided by: "variance", the variance of the samples in feature space (mean of k(x, x) − mean of k(x, z)); "unit",
+        √(k(x, x) k(z, z)). "auto" is "variance" for specifications, "unit" with callables and "none" for precomputed kernels. True and
+        False are older words for "unit" and "none".
+    target_scale : {"standard", "none"}, default="standard"
+        What y is measured in. "standard": each task's less its mean, divided by its standard deviation; ``alpha``, ``C`` and ``epsilon``
+        are in these units.
     indefinite : {"check", "assume", "allow"}, default="check"
         What to do about kernels that may not be positive semi-definite (precomputed, callable, sigmoid): check and refuse them, assume that
         they are definite, or allow them, which gives a local answer without certificate.
@@ -136,7 +143,9 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         radius: float = 1.0,
         task: str | int | None = None,
         new_tasks: str = "error",
+        scale: str = "auto",
         normalize: bool | str = "auto",
+        target_scale: str = "standard",
         indefinite: str = "check",
         solver: str = "newton",
         tol: float = 1e-4,
@@ -157,7 +166,9 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         self.radius = radius
         self.task = task
         self.new_tasks = new_tasks
+        self.scale = scale
         self.normalize = normalize
+        self.target_scale = target_scale
         self.indefinite = indefinite
         self.solver = solver
         self.tol = tol

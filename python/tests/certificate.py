@@ -71,8 +71,8 @@ class Model:
         if "mtmkl" not in metadata:
             raise FormatError("there is no `mtmkl` header; the file was not written by mtmkl")
         header = json.loads(metadata["mtmkl"])
-        if header["version"] not in (1, 2):
-            raise FormatError(f"format version {header['version']}, expected 1 or 2")
+        if header["version"] not in (1, 2, 3):
+            raise FormatError(f"format version {header['version']}, expected 1, 2 or 3")
         tensors = {}
         for name, entry in entries.items():
             first, last = entry["data_offsets"]
@@ -226,6 +226,8 @@ def kernel_matrix(spec: str, normalise: bool, samples: Samples, names: Sequence[
         values = values * (root[:, None] * root)
         # A sample of norm zero stays the zero vector.
         np.fill_diagonal(values, np.where(root > 0, dtype(1), dtype(0)))
+    elif "factor" in options:
+        values = values * dtype(float(options["factor"]))
     return values
 
 
@@ -567,7 +569,7 @@ def evaluate(model: Model, sets: Sequence[Samples], tasks: Sequence[Fitted], dty
     is_rounded = header.get("run", {}).get("rounded", False)
     matrices = []
     for samples, entry in zip(sets, header["sets"], strict=True):
-        made = [kernel_matrix(kernel["spec"], header["normalize"], samples, entry["columns"], dtype) for kernel in header["kernels"]]
+        made = [kernel_matrix(kernel["spec"], header["normalize"] is True, samples, entry["columns"], dtype) for kernel in header["kernels"]]
         # `--precision single` keeps kernel values so, and computes with them in double precision.
         matrices.append([values.astype(np.float32).astype(dtype) for values in made] if is_rounded else made)
     theta = tensors["theta"].astype(dtype)
@@ -646,6 +648,14 @@ def check(content: bytes, sets: Sequence[Samples], tasks: Sequence[Task], *, tol
             stored["witness"] = (tensors[f"task.{number}.witness.rows"], tensors[f"task.{number}.witness.beta"])
         targets = np.zeros(len(rows)) if task.targets is None else np.asarray(task.targets, np.float64)
         weights = np.ones(len(rows)) if task.weights is None else np.asarray(task.weights, np.float64)
+        if "units" in tensors:
+            # Targets were learned in units of their spread.
+            middle, spread_of = (float(value) for value in tensors["units"][number])
+            mean = np.average(targets, weights=weights)
+            deviation = np.sqrt(np.average((targets - mean) ** 2, weights=weights))
+            off = max(abs(middle - mean), abs(spread_of - deviation) if deviation > 1e-12 * abs(targets).max() else 0.0)
+            claim("units", off <= 1e-9 * abs(targets).max(), f"task `{name}`: its targets are not measured by their mean and spread")
+            targets = (targets - middle) / spread_of
         lower, upper, wanted = Machine(header["machine"]["name"], header["machine"], targets, weights).bounds()
         betas = []
         for word, (positions, values) in stored.items():

@@ -595,8 +595,14 @@ def random_fit(number):
     x = shape * scale
     signal_of = shape[:, 0] - shape[:, -1] * shape[:, 0] + rng.choice([0.0, 0.3, 3.0]) * rng.normal(size=total)
     normalise = bool(rng.uniform() < 0.6)
+    # Of a generator of its own: the others draw what they drew before there was this choice.
+    more = np.random.default_rng([16, number])
+    is_variance = not normalise and more.uniform() < 0.5
+    word = "variance" if is_variance else str(normalise).lower()
+    units = str(more.choice(["standard", "none"]))
     tolerance = float(rng.choice([1e-2, 1e-3, 1e-4, 1e-4, 1e-6]))
-    arguments = ["--machine", machine, "--normalize", str(normalise).lower(), "--scale", "none", "--tol", repr(tolerance), "--threads", "1"]
+    arguments = ["--machine", machine, "--normalize", word, "--target-scale", units, "--scale", "none"]
+    arguments += ["--tol", repr(tolerance), "--threads", "1"]
     for spec in specs:
         arguments += ["--kernel", spec]
 
@@ -620,7 +626,7 @@ def random_fit(number):
         targets = classes
     elif machine in ("svr", "krr"):
         targets = signal_of * 10 ** rng.uniform(-2, 3)
-        width_of_tube = float(rng.choice([0.0, 0.01, 0.1, 1.0]) * targets.std())
+        width_of_tube = float(rng.choice([0.0, 0.01, 0.1, 1.0]) * (1.0 if units == "standard" else targets.std()))
         arguments += ["--C", repr(price), "--epsilon", repr(width_of_tube)] if machine == "svr" else []
         arguments += ["--lambda", repr(10 ** rng.uniform(-4, 3))] if machine == "krr" else []
         if machine == "svr" and weights is not None:
@@ -682,7 +688,7 @@ def random_fit(number):
         interrupt = float(max(0.0, rng.uniform(-0.002, 0.004)))
         # Algorithm 1 takes long enough for the signal to arrive.
         passes = ["--solver", "epf", "--max-passes", "100000"] if rng.uniform() < 0.6 else passes
-    large = not normalise and (scale >= 100 or (any(spec.startswith("poly") for spec in specs) and scale >= 10))
+    large = not (normalise or is_variance) and (scale >= 100 or (any(spec.startswith("poly") for spec in specs) and scale >= 10))
     may_stall = large or (machine in ("svc", "svr") and price >= 1e4)
     every = np.ones(total) if weights is None else weights
     return Fit(number, arguments + passes, header, lines, used, problem, groups, keys, every, tolerance, may_stall, interrupt)
@@ -757,7 +763,7 @@ def differences(header, arguments):
     pairs = list(zip(arguments[::2], arguments[1::2], strict=True))
     flags, kernels = dict(pairs), sum(flag == "--kernel" for flag, _ in pairs)
     found = []
-    if (header["normalize"], len(header["kernels"])) != (flags["--normalize"] == "true", kernels):
+    if (header["normalize"], len(header["kernels"])) != ({"true": True, "false": False}.get(flags["--normalize"], "variance"), kernels):
         found.append("normalisation or kernels")
     if (header["machine"]["name"], header["sharing"]["name"]) != (flags["--machine"], flags["--sharing"]):
         found.append("machine or sharing")

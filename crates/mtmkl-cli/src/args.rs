@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use mtmkl::Registry;
 use mtmkl::machine::TargetKind;
+use mtmkl::select::USUAL_TARGET_SCALE;
+use mtmkl::{Normalization, Registry, TargetScale};
 use mtmkl_table::{Missing, Multiclass, Scaling};
 use serde::Serialize;
 
@@ -21,8 +22,8 @@ use crate::words::listing;
 /// What a new user may want to do first.
 const FIT_EXAMPLES: &str = "\
 Examples:
-  mtmkl fit iris.csv --target species --scale standard --test-fraction 0.3 --baselines
-  mtmkl fit sites.csv --target fault --task site --kernel linear --kernel 'rbf:sigma=1|2|4' -o sites.mtmkl
+  mtmkl fit iris.csv --target species --test-fraction 0.3
+  mtmkl fit sites.csv --target fault --task site --kernel linear --kernel 'rbf:sigma=median*0.5|1|2@f1..f9' -o sites.mtmkl
   mtmkl fit names.csv --target y --kernel precomputed:path=k1.npy --kernel precomputed:path=k2.npy
   mtmkl fit data.csv --config run.toml --C 10
 
@@ -31,7 +32,7 @@ Exit codes: 0 converged, 1 not converged (the best model is still written), 2 er
 /// What a new user may want to choose first.
 const TUNE_EXAMPLES: &str = "\
 Examples:
-  mtmkl tune iris.csv --target species --scale standard -o iris.mtmkl
+  mtmkl tune iris.csv --target species -o iris.mtmkl
   mtmkl tune sites.csv --target fault --task site --grid C=1/9,1/3,1,3,9 --grid q=1,1.5,2 --grid sharing=pscs,common --picture grid.svg
   mtmkl tune data.csv --target y --kernel-set linear --kernel-set 'linear;rbf:sigma=1|2|4' --validation-fraction 0.3 --repeats 5
 
@@ -205,6 +206,24 @@ pub fn words<T: Copy + Send + Sync>(
     })
 }
 
+/// The word of a choice.
+fn word<T: Copy + PartialEq>(
+    words: &'static [(T, &'static str, &'static str)],
+    wanted: T,
+) -> &'static str {
+    let found = words.iter().find(|(known, ..)| *known == wanted);
+    found.map_or(words[0].1, |(_, word, _)| word)
+}
+
+/// The words for what kernels are divided by, and the older `true` and `false`.
+fn normalizations() -> impl TypedValueParser<Value = Normalization> {
+    let words = Normalization::WORDS.iter();
+    let words = words.map(|(_, word, meaning)| PossibleValue::new(*word).help(*meaning));
+    let older = ["true", "false"].map(|word| PossibleValue::new(word).hide(true));
+    PossibleValuesParser::new(words.chain(older))
+        .map(|text: String| Normalization::of_word(&text).unwrap_or_default())
+}
+
 /// Arguments of `fit`.
 #[derive(Debug, Clone, Args, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -240,9 +259,13 @@ pub struct FitArgs {
     /// What to do about missing values
     #[arg(long, value_parser = words(&Missing::WORDS), default_value = "error", help_heading = "Data")]
     pub missing: Missing,
-    /// How to scale columns; kept in the model and applied at prediction
-    #[arg(long, value_parser = words(&Scaling::WORDS), default_value = "none", help_heading = "Data")]
-    pub scale: Scaling,
+    /// How to scale columns; kept in the model and applied at prediction (default: standard; none where a kernel needs values ≥ 0)
+    #[arg(long, value_parser = words(&Scaling::WORDS), help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scaling>,
+    /// What numbers to learn are measured in: C, lambda and epsilon are in these units
+    #[arg(long, value_parser = words(&TargetScale::WORDS), default_value = word(&TargetScale::WORDS, USUAL_TARGET_SCALE), help_heading = "Data")]
+    pub target_scale: TargetScale,
     /// The column that names rows, to match the row names of precomputed kernels
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -264,9 +287,10 @@ pub struct FitArgs {
         help_heading = "Kernels"
     )]
     pub kernel: Vec<String>,
-    /// Use k/√(k(x,x)k(z,z)) in place of k
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL", help_heading = "Kernels")]
-    pub normalize: bool,
+    /// What kernels are divided by (default: variance; unit for precomputed ones)
+    #[arg(long, value_parser = normalizations(), help_heading = "Kernels")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize: Option<Normalization>,
     /// Allow kernels that are not positive semi-definite; the answer is then not certified
     #[arg(long, help_heading = "Kernels")]
     pub allow_indefinite: bool,

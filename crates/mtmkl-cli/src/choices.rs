@@ -229,7 +229,7 @@ pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
         sharing(args, tasks)?,
     );
     spec.solver = solver(args)?;
-    spec.normalize = args.normalize;
+    spec.target_scale = args.target_scale;
     Ok(spec)
 }
 

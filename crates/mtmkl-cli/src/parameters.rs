@@ -62,21 +62,30 @@ impl Flag {
 
     fn help(&self) -> String {
         let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+        let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
+        let put = |all: &mut Vec<(String, Vec<&'static str>)>, text: String, name| match all
+            .iter_mut()
+            .find(|(known, _)| *known == text)
+        {
+            Some((_, names)) => names.push(name),
+            None => all.push((text, vec![name])),
+        };
         for (part, parameter) in &self.parameters {
-            let mut text = meaning(parameter);
+            put(&mut texts, meaning(parameter), part.name);
             if let (Some(own), None) = (parameter.default(), self.default()) {
-                text += &format!(" (default {own})");
-            }
-            match texts.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, names)) => names.push(part.name),
-                None => texts.push((text, vec![part.name])),
+                put(&mut defaults, own.to_string(), part.name);
             }
         }
         let several = matches!(self.kind(), Kind::Terms);
-        let texts: Vec<String> = texts
-            .iter()
-            .map(|(text, names)| format!("{text}, for {}", listing(names, "and")))
-            .collect();
+        let for_them =
+            |(text, names): &(String, Vec<&str>)| format!("{text}, for {}", listing(names, "and"));
+        let mut texts: Vec<String> = texts.iter().map(for_them).collect();
+        if let Some(last) = texts.last_mut().filter(|_| !defaults.is_empty()) {
+            let each = defaults
+                .iter()
+                .map(|(value, names)| format!("{value} for {}", listing(names, "and")));
+            *last += &format!(" (default {})", each.collect::<Vec<_>>().join(", "));
+        }
         let text = texts.join("; ");
         let mut letters = text.chars();
         let first = letters.next().map(char::to_uppercase);

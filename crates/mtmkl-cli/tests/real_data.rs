@@ -96,6 +96,21 @@ impl Rows {
         })
     }
 
+    /// Both with columns of mean 0 and standard deviation 1 in the first, as scikit-learn's scaler makes them; ours looks at the range too.
+    fn standardised(mut self, mut test: Self) -> (Self, Self) {
+        for column in (0..self.header.len()).filter(|&at| self.header[at].starts_with('f')) {
+            let number = |row: &Vec<String>| row[column].parse::<f64>().unwrap();
+            let values: Vec<f64> = self.rows.iter().map(number).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let squares = values.iter().map(|value| (value - mean).powi(2));
+            let deviation = (squares.sum::<f64>() / values.len() as f64).sqrt();
+            for row in self.rows.iter_mut().chain(&mut test.rows) {
+                row[column] = ((number(row) - mean) / deviation).to_string();
+            }
+        }
+        (self, test)
+    }
+
     /// Every third row is for testing.
     fn split(self) -> (Self, Self) {
         let (mut train, mut test) = (Vec::new(), Vec::new());
@@ -248,6 +263,8 @@ fn compare(set: &str, folder: &Path, ending: &str, flags: &str, expected: &Rows)
     let flags: Vec<&str> = flags.split_whitespace().collect();
     let fit = |more: &[&str]| {
         let mut arguments = vec!["fit", train, "--target", "label"];
+        // As scikit-learn was given them.
+        arguments.extend(["--scale", "none", "--normalize", "unit"]);
         arguments.extend(&flags);
         arguments.extend(more);
         mtmkl(folder, &arguments)
@@ -298,9 +315,11 @@ fn compare(set: &str, folder: &Path, ending: &str, flags: &str, expected: &Rows)
 fn vehicle_one_vs_all() {
     let Some(table) = read("vehicle") else { return };
     let (train, test) = Rows::new(&table, |_, _, _| true).split();
+    let (train, test) = train.standardised(test);
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "csv", &train, &test);
-    let flags = "--multiclass ova --scale standard --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
+    let flags =
+        "--multiclass ova --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
     compare("vehicle", folder.path(), "csv", flags, &test);
 }
 
@@ -315,9 +334,10 @@ fn landmine_with_a_task_column() {
         *positive.entry(task).or_default() += usize::from(label == "1");
     }
     let (train, test) = Rows::limited(&table, |task| positive[task]).split();
+    let (train, test) = train.standardised(test);
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "csv", &train, &test);
-    let flags = "--task task --scale standard --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
+    let flags = "--task task --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
     compare("landmine", folder.path(), "csv", flags, &test);
 }
 
@@ -347,10 +367,10 @@ fn usps_as_a_libsvm_file() {
 fn robot_as_a_parquet_file() {
     let Some(table) = read("robot4") else { return };
     let (train, test) = Rows::new(&table, |row, _, _| row % 6 == 0).split();
+    let (train, test) = train.standardised(test);
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "parquet", &train, &test);
-    let flags =
-        "--scale standard --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=0.5|1|2|4";
+    let flags = "--kernel linear --kernel poly:degree=2 --kernel rbf:sigma=0.5|1|2|4";
     compare("robot4", folder.path(), "parquet", flags, &test);
     // The round trip: from CSV the same model, to the last digit.
     write(folder.path(), "csv", &train, &test);

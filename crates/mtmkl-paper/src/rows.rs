@@ -117,7 +117,7 @@ pub(crate) fn scaled(
                 .iter()
                 .map(|&row| source.values[row * d + column])
                 .collect();
-            scale.of(&values)
+            scale.of(&values, None)
         })
         .collect();
     groups

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
+use mtmkl::select::usual_problem;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
 use mtmkl::{
-    Definiteness, Fitting, GivenGram, Ledger, Preparation, Problem, ProblemSpec, Samples, Stop,
-    Storage, Targets, Task,
+    Definiteness, Fitting, GivenGram, Ledger, Normalization, Preparation, ProblemSpec, Samples,
+    Stop, Storage, TargetScale, Targets, Task,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
@@ -221,7 +222,7 @@ pub(crate) fn kernel_specs(py: Python<'_>, spec: &str) -> PyResult<Vec<String>> 
 
 /// Solves a problem. Specifications are JSON, as in the model file.
 #[pyfunction]
-#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, definiteness, sets, tasks, limits, notes))]
+#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
@@ -233,7 +234,8 @@ pub(crate) fn fit(
     machine: &str,
     sharing: &str,
     solver: &str,
-    normalize: bool,
+    normalize: Option<&str>,
+    target_scale: &str,
     definiteness: &str,
     sets: Vec<Set<'_>>,
     tasks: Vec<PyTask<'_>>,
@@ -248,6 +250,9 @@ pub(crate) fn fit(
         serde_json::from_str(solver).map_err(|error| errors::unreadable("solver", &error))?;
     let definiteness: Definiteness = serde_json::from_value(definiteness.into())
         .map_err(|error| errors::unreadable("indefinite", &error))?;
+    let normalize = normalize.and_then(Normalization::of_word);
+    let target_scale: TargetScale = serde_json::from_value(target_scale.into())
+        .map_err(|error| errors::unreadable("target_scale", &error))?;
     let origins = Origins {
         rows: sets.iter().map(|set| set.origin.clone()).collect(),
         tasks: tasks
@@ -272,8 +277,8 @@ pub(crate) fn fit(
             .collect::<mtmkl::Result<Vec<_>>>()?;
         let mut spec = ProblemSpec::new(views, machine, sharing);
         spec.solver = solver;
-        spec.normalize = normalize;
-        let problem = Problem::new(spec, samples, tasks)?;
+        spec.target_scale = target_scale;
+        let problem = usual_problem(spec, normalize, samples, tasks)?;
         let mut fitting = fitting(own_stop);
         fitting.check()?;
         let prepared = problem.prepare(&preparation)?;

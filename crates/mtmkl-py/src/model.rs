@@ -163,8 +163,8 @@ impl Model {
 
     /// Whether kernels are normalised.
     #[getter]
-    fn normalize(&self) -> bool {
-        self.model.normalize()
+    fn normalize(&self) -> &'static str {
+        self.model.normalize().word()
     }
 
     /// θ, tasks × kernels.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mtmkl_table::{
-    Column, Feature, Goal, Lines, Names, Place, Spelled, Table, TableError, by_number_then_text,
-    class_scores, winner,
+    Column, Feature, Goal, Lines, Names, Place, Scaling, Spelled, Table, TableError,
+    by_number_then_text, class_scores, usual_scaling, winner,
 };
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
@@ -119,6 +119,45 @@ pub(crate) fn sample_sets<'py>(
         .collect())
 }
 
+/// The offset and the factor of each column, learned from rows that count as often as their weights say.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn column_scales(
+    rows: PyReadonlyArray2<'_, f64>,
+    weights: PyReadonlyArray1<'_, f64>,
+    scale: &str,
+    kernels: Vec<String>,
+) -> PyResult<Vec<(f64, f64)>> {
+    let found = Scaling::WORDS.iter().find(|(_, word, _)| *word == scale);
+    let usual = || {
+        let views = kernels
+            .iter()
+            .map(|spec| mtmkl::kernel::parse_kernels(spec));
+        // What cannot be read is complained about where kernels are made.
+        usual_scaling(&views.filter_map(Result::ok).flatten().collect::<Vec<_>>())
+    };
+    let said = found.map(|(scaling, ..)| *scaling);
+    let Some(scaling) = said.or_else(|| (scale == "auto").then(usual)) else {
+        let words = Scaling::WORDS
+            .map(|(_, word, _)| format!("'{word}'"))
+            .join(", ");
+        return Err(PyValueError::new_err(format!(
+            "scale is '{scale}', expected 'auto' or one of {words}"
+        )));
+    };
+    let (values, columns) = (matrix(&rows)?, rows.shape()[1]);
+    let weights = vector(&weights)?;
+    let weights = weights
+        .iter()
+        .any(|weight| *weight != 1.0)
+        .then_some(weights);
+    let scale_of = |column: usize| {
+        let column = values.iter().skip(column).step_by(columns).copied();
+        scaling.of(&column.collect::<Vec<f64>>(), weights)
+    };
+    Ok((0..columns).map(scale_of).collect())
+}
+
 /// A column of new rows: numbers, NaN where there is none, or cells as they are written.
 #[derive(FromPyObject)]
 pub(crate) enum Cells<'py> {
@@ -134,19 +173,38 @@ pub(crate) struct Frame {
 
 #[pymethods]
 impl Frame {
-    /// The frame of columns that are taken as they are; the goal as model files have it.
+    /// The frame of columns with these scales, an offset and a factor each; the goal as model files have it.
     #[new]
     #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
     fn new(
         columns: Vec<String>,
+        scales: Vec<(f64, f64)>,
         target: Option<&str>,
         task: Option<&str>,
         goal: &str,
     ) -> PyResult<Self> {
         let goal: Goal =
             serde_json::from_str(goal).map_err(|error| errors::unreadable("goal", &error))?;
-        let frame = mtmkl_table::Frame::plain(&columns, target, task, goal);
+        let mut frame = mtmkl_table::Frame::plain(&columns, target, task, goal);
+        for (feature, (offset, factor)) in frame.features.iter_mut().zip(scales) {
+            (feature.offset, feature.factor) = (offset, factor);
+        }
         Ok(Self { frame })
+    }
+
+    /// Rows of numbers on the scales of their columns.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn scaled<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (count, width) = (rows.shape()[0], rows.shape()[1]);
+        let values = self
+            .frame
+            .scaled(matrix(&rows)?)
+            .map_err(|error| raise(error, false))?;
+        values.into_pyarray(py).reshape([count, width])
     }
 
     /// The frame that a model carries, or that of a model of the library.

@@ -275,7 +275,7 @@ impl Frame {
         self.target.clone().unwrap_or_else(|| "all".to_string())
     }
 
-    /// Learns means and scales on these rows of the table.
+    /// Learns means and scales on these rows of the table, which count as often as their weights say.
     ///
     /// # Errors
     /// When a column has no value in any of them.
@@ -283,6 +283,7 @@ impl Frame {
         &mut self,
         table: &Table,
         rows: &[usize],
+        weights: Option<&[f64]>,
         missing: Missing,
         scaling: Scaling,
     ) -> Result<()> {
@@ -293,10 +294,11 @@ impl Frame {
             if complete && missing != Missing::Mean && scaling == Scaling::None {
                 continue;
             }
-            let there = rows
-                .iter()
-                .filter(|row| source.missing.binary_search(row).is_err());
-            let present: Vec<f64> = there.map(|&row| source.get(row)).collect();
+            let is_there = |at: &usize| source.missing.binary_search(&rows[*at]).is_err();
+            let there: Vec<usize> = (0..rows.len()).filter(is_there).collect();
+            let present: Vec<f64> = there.iter().map(|&at| source.get(rows[at])).collect();
+            let counts = weights
+                .map(|weights| -> Vec<f64> { there.iter().map(|&at| weights[at]).collect() });
             let feature = &mut self.features[number];
             if present.is_empty() {
                 return Err(TableError::NoValue {
@@ -306,7 +308,7 @@ impl Frame {
             if missing == Missing::Mean {
                 feature.fill = Some(present.iter().sum::<f64>() / present.len() as f64);
             }
-            (feature.offset, feature.factor) = scaling.of(&present);
+            (feature.offset, feature.factor) = scaling.of(&present, counts.as_deref());
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use mtmkl::ledger::bytes_of;
 
 use crate::Result;
 use crate::column::{Sparse, Values};
-use crate::error::TableError;
+use crate::error::{Place, TableError};
 use crate::frame::{Feature, Frame};
 use crate::names::Names;
 use crate::one_hot::Indicators;
@@ -136,6 +136,28 @@ impl Frame {
         self.put_entries(table, rows, &sources, &mut values);
         self.all_finite(table, rows, &sources, &values)?;
         Ok(values)
+    }
+
+    /// Rows of numbers that are complete, scaled.
+    ///
+    /// # Errors
+    /// When a value is beyond the scale.
+    pub fn scaled(&self, rows: &[f64]) -> Result<Vec<f64>> {
+        let columns = self.features.len().max(1);
+        let scale = |(at, &value): (usize, &f64)| {
+            let feature = &self.features[at % columns];
+            let scaled = feature.scaled(value);
+            if scaled.is_finite() {
+                return Ok(scaled);
+            }
+            Err(TableError::TooLarge {
+                file: "X".to_string(),
+                place: Place::Row(at / columns),
+                column: feature.column.clone(),
+                value,
+            })
+        };
+        rows.iter().enumerate().map(scale).collect()
     }
 
     /// Whether these rows can be gathered, found out without keeping them.

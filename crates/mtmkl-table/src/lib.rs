@@ -36,7 +36,7 @@ pub use merge::{Group, groups};
 pub use names::{Names, Spelled, by_number_then_text, named};
 pub use notes::{FRAME, TRAINING_ROWS, frame_of, keep, training_rows_of};
 pub use records::Records;
-pub use scale::Scaling;
+pub use scale::{Scaling, usual_scaling};
 pub use split::{split, strata};
 pub use table::{Lines, Skipped, Table};
 pub use votes::{Predictions, class_scores, winner};

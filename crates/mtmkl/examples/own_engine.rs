@@ -270,7 +270,7 @@ fn main() -> Result<()> {
     kernels.extend(parse_kernels("precomputed:name=seven")?);
     let machine = MachineSpec::krr(0.5);
     let mut spec = ProblemSpec::new(kernels, machine, SharingSpec::simplex());
-    spec.normalize = false;
+    spec.normalize = false.into();
     let task = Task::new("task", Targets::Values(targets.clone()));
     let problem = Problem::new(spec, vec![samples], vec![task])?;
     let mut engine = Ridge {

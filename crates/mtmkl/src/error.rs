@@ -255,6 +255,11 @@ pub enum DataProblem {
         "a kernel value is {0}: the samples are too large for this kernel; scale the columns or lower its degree"
     )]
     Overflow(f64),
+    /// A kernel to be divided by its variance has none.
+    #[error(
+        "all samples are the same to this kernel, so that it has no variance to be divided by; leave it out, or choose the normalisation `unit`"
+    )]
+    NoVariance,
     /// A value that the kernel is not defined for.
     #[error("the value is {value}, expected a number ≥ 0 for the kernel `{kernel}`")]
     Negative {

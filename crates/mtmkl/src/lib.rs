@@ -68,7 +68,10 @@ pub use gram::{Definiteness, Storage};
 pub use ledger::Ledger;
 pub use model::{CrossGram, Input, Model};
 pub use pool::Pool;
-pub use problem::{Fitting, Precision, Preparation, Prepared, Problem, ProblemSpec};
+pub use problem::{
+    Fitting, Normalization, Precision, Preparation, Prepared, Problem, ProblemSpec, TargetScale,
+    TargetUnit,
+};
 pub use registry::Registry;
 pub use run::{Observer, Pass, Run, Status, Stop};
 pub use view::View;

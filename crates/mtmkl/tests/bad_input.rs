@@ -250,7 +250,7 @@ fn samples_that_are_no_numbers_or_too_few_are_refused() {
                 values[3] = 1e200;
                 setup.samples = vec![Samples::with_columns(values, COUNT, columns()).unwrap()];
                 setup.spec.kernels = kernels(&["rbf:gamma=1", "linear"]);
-                setup.spec.normalize = false;
+                setup.spec.normalize = false.into();
             }) =>
             Error::Data { place: Place::Gram { samples: 0, .. }, problem: DataProblem::Overflow(_) },
             ["sample set 0", "`linear`", "too large", "scale the columns"]),
@@ -1116,7 +1116,7 @@ fn a_given_kernel_of_unit_diagonal_stays_one_in_prediction() {
             setup.tasks = base.tasks;
             setup.spec.machine = base.spec.machine;
             setup.spec.sharing = base.spec.sharing;
-            setup.spec.normalize = normalize;
+            setup.spec.normalize = normalize.into();
             let model = setup.fit().unwrap();
             assert_eq!(decide(&model, None), decide(&model, Some(&[1.0, 1.0])));
         }
@@ -1133,7 +1133,7 @@ fn the_sphere_of_svdd_needs_the_samples_own_kernel_values() {
         setup.spec.kernels = kernels(&["precomputed:name=G"]);
         (setup.tasks, setup.spec.machine) = (sphere.tasks, sphere.spec.machine);
         setup.spec.sharing = sphere.spec.sharing;
-        setup.spec.normalize = normalize;
+        setup.spec.normalize = normalize.into();
         let model = setup.fit().unwrap();
         let gram = CrossGram {
             name: "G",

@@ -160,7 +160,7 @@ impl Case {
             _ => Targets::Unlabelled,
         };
         let spec = ProblemSpec {
-            normalize: self.normalize,
+            normalize: self.normalize.into(),
             solver,
             ..ProblemSpec::new(self.views(), self.machine.clone(), self.sharing.clone())
         };

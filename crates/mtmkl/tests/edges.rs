@@ -226,7 +226,7 @@ fn the_zero_vector_is_like_nothing_not_even_itself() {
             MachineSpec::svc(2.0),
             SharingSpec::uniform(),
         );
-        spec.normalize = normalize;
+        spec.normalize = normalize.into();
         let model = fit(spec, data.samples(), data.tasks(TargetKind::Labels));
         // All its kernel values are 0, so that only the offset is left.
         let zero = [0.0; DIMENSION];
@@ -372,7 +372,7 @@ fn a_kernel_of_zeros_is_as_good_as_none() {
             let fit_on = |specs: &[&str]| {
                 let mut spec =
                     ProblemSpec::new(kernels(specs), MachineSpec::svc(2.0), sharing.clone());
-                spec.normalize = normalize;
+                spec.normalize = normalize.into();
                 let problem =
                     Problem::new(spec, with_empty_gram(&data), data.tasks(TargetKind::Labels))
                         .unwrap();

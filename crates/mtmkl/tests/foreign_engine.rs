@@ -195,7 +195,7 @@ fn local_maxima_are_a_second_trait() {
     let samples = Samples::from_grams(2, vec![gram]).unwrap();
     let kernels = parse_kernels("precomputed:name=k").unwrap();
     let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
-    spec.normalize = false;
+    spec.normalize = false.into();
     let task = Task::new("one", Targets::Labels(vec![1.0, -1.0]));
     let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
     let preparation = Preparation {

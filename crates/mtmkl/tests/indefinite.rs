@@ -40,7 +40,7 @@ fn fit(solver: SolverSpec, definiteness: Definiteness, seed: u64) -> Result<Mode
         SharingSpec::independent(2.0, 1.0),
     );
     spec.solver = solver;
-    spec.normalize = false;
+    spec.normalize = false.into();
     let flipped = labels
         .iter()
         .enumerate()
@@ -202,7 +202,7 @@ fn a_kernel_that_nobody_vouches_for_is_checked() {
         let kernels = vec![KernelView::new("mine", kernel)];
         let sharing = SharingSpec::uniform();
         let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(2.0), sharing);
-        spec.normalize = false;
+        spec.normalize = false.into();
         let task = Task::new("a", Targets::Labels(labels.clone()));
         let preparation = Preparation {
             definiteness,

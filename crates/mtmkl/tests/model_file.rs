@@ -566,7 +566,7 @@ fn a_file_of_a_later_version_is_refused_with_its_number() {
         pieces.header["version"] = json!(7);
         pieces.header["something_new"] = json!(true);
     });
-    assert_says(&message, &["version 7", "reads up to 2", "newer mtmkl"]);
+    assert_says(&message, &["version 7", "reads up to 3", "newer mtmkl"]);
 }
 
 #[test]
@@ -939,7 +939,7 @@ fn kernel_values_given_predict_as_kernel_values_computed() {
                 let task = Task::new("task", targets(&machine, &mut random, &points));
                 let mut spec =
                     ProblemSpec::new(kernels(specs), machine.clone(), SharingSpec::uniform());
-                spec.normalize = normalize;
+                spec.normalize = normalize.into();
                 fit(spec, vec![samples], vec![task])
             };
             let computed = model(&["rbf:gamma=0.7", "poly:degree=2,coef0=1"]);

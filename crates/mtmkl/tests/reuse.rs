@@ -151,8 +151,8 @@ fn what_is_done_to_the_kernels_must_be_the_same() {
         Problem::new(spec, whole.samples().to_vec(), whole.tasks().to_vec()).unwrap()
     };
     let all = [0, 1, 2, 3];
-    let plain = changed(|spec| spec.normalize = false);
-    refused(&whole, &plain, &all, &["normalised"]);
+    let plain = changed(|spec| spec.normalize = false.into());
+    refused(&whole, &plain, &all, &["`unit`", "`none`"]);
     let (elsewhere, _) = self::samples();
     let other = problem(&elsewhere, &labels, kernels(&WHOLE));
     refused(&whole, &other, &all, &["other samples", "same sample sets"]);

@@ -393,7 +393,7 @@ fn decisions_of_every_machine() {
         };
         for machine in (info.examples)() {
             let spec = ProblemSpec {
-                normalize: false,
+                normalize: false.into(),
                 ..ProblemSpec::new(
                     parse_kernels("poly:degree=1|2").unwrap(),
                     machine,

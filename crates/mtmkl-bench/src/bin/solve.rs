@@ -89,7 +89,7 @@ fn problem(job: &Job, values: &[f64], labels: &[f64]) -> Result<Problem, Box<dyn
         .collect();
     let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(job.c), job.sharing.clone());
     if job.grams.is_some() {
-        spec.normalize = false;
+        spec.normalize = false.into();
     }
     Ok(Problem::new(spec, vec![samples], tasks)?)
 }

@@ -103,7 +103,7 @@ impl Case {
             self.sharing.clone(),
         );
         spec.solver = self.solver.clone();
-        spec.normalize = self.normalize;
+        spec.normalize = self.normalize.into();
         Problem::new(spec, vec![Samples::new(values, n, d)?], tasks)
     }
 }

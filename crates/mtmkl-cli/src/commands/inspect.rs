@@ -1,6 +1,7 @@
 //! `mtmkl inspect`: what is in a model.
 
 use anyhow::{Context, Result};
+use mtmkl::Normalization;
 use mtmkl::Registry;
 
 use super::Outcome;
@@ -30,10 +31,10 @@ pub fn run(args: &InspectArgs, registry: &Registry) -> Result<Outcome> {
         "machine  {machine}\nsharing  {sharing}\nkernels  {}",
         model.kernels().len()
     );
-    text += if model.normalize() {
-        ", normalised\n\n"
-    } else {
-        ", as they are\n\n"
+    text += match model.normalize() {
+        Normalization::Unit => ", each sample of length 1\n\n",
+        Normalization::Variance => ", divided by their variance\n\n",
+        Normalization::None => ", as they are\n\n",
     };
     text += &output::weights(&model);
     let rows: Vec<Vec<String>> = model

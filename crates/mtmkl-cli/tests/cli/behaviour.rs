@@ -289,7 +289,7 @@ fn one_class_machines_know_their_own() {
     ] {
         folder
             .run(&format!(
-                "fit two.csv --ignore label {flags} --kernel rbf:sigma=1|2 -o m"
+                "fit two.csv --ignore label {flags} --kernel rbf:sigma=1|2 --scale none -o m"
             ))
             .good();
         let predicted = folder.run("predict m outside.csv").good();
@@ -414,7 +414,7 @@ fn features_and_ignored_columns() {
     let folder = tables();
     let tasks = |flags: &str| {
         let ran = folder.run(&format!(
-            "fit three.csv --target kind --kernel rbf {flags} --json"
+            "fit three.csv --target kind --kernel rbf {flags} --normalize unit --json"
         ));
         assert_eq!(ran.code, 0, "{flags}: {}", ran.stderr);
         ran.json()["tasks"].clone()
@@ -426,7 +426,7 @@ fn features_and_ignored_columns() {
     // A view of the columns is the kernel's own business.
     let kernel = |spec: &str| {
         let ran = folder.run(&format!(
-            "fit three.csv --target kind --kernel {spec} --json"
+            "fit three.csv --target kind --kernel {spec} --normalize unit --json"
         ));
         assert_eq!(ran.code, 0, "{spec}: {}", ran.stderr);
         ran.json()["tasks"].clone()
@@ -444,13 +444,13 @@ fn features_and_ignored_columns() {
         }
     }
     // Of one column a normalised linear kernel sees only the sign: said, because it is rarely meant.
-    let ran = folder.run("fit three.csv --target kind --kernel linear@a --json");
+    let ran = folder.run("fit three.csv --target kind --kernel linear@a --normalize unit --json");
     assert!(
-        ran.stderr.contains("--normalize false keeps their size"),
+        ran.stderr.contains("--normalize variance keeps their size"),
         "{}",
         ran.stderr
     );
-    let ran = folder.run("fit three.csv --target kind --kernel linear@a --normalize false --json");
+    let ran = folder.run("fit three.csv --target kind --kernel linear@a --json");
     assert_eq!(ran.stderr, "");
     // A model without a column does not ask for it.
     folder

@@ -130,7 +130,9 @@ fn matrices_are_as_good_as_the_rows_they_came_from() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         ran.json()
     };
-    let computed = fitted("rows.csv --kernel linear --kernel rbf:sigma=1 -o rows.model");
+    let computed = fitted(
+        "rows.csv --kernel linear --kernel rbf:sigma=1 --scale none --normalize unit -o rows.model",
+    );
     for (number, kernels) in [
         "--kernel precomputed:path=lin.npy --kernel precomputed:path=gauss.npy",
         "--kernel precomputed:path=both.npz",
@@ -178,7 +180,9 @@ fn matrices_are_as_good_as_the_rows_they_came_from() {
         .run("predict bare.model new.csv --cross lin=few_bare.npy")
         .good();
     // And a kernel computed from rows may stand beside one that is given.
-    fitted("rows.csv --kernel precomputed:path=lin.npy --kernel rbf:sigma=1 -o mixed.model");
+    fitted(
+        "rows.csv --kernel precomputed:path=lin.npy --kernel rbf:sigma=1 --scale none -o mixed.model",
+    );
     let ran = folder.run("predict mixed.model new_rows.csv --decision --cross lin=few_lin.npz");
     assert_close(&decisions(&ran.good()), &expected);
 }

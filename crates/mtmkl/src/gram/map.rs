@@ -18,7 +18,11 @@ pub(super) struct Map {
 impl Map {
     /// For samples to learn from, with s(x, x) of each.
     pub(super) fn new(kernel: &Arc<dyn Kernel>, own: &[f64], normalise: bool) -> Self {
-        let is_mapped = matches!(kernel.base(), Base::Of(_));
+        let is_mapped = match kernel.base() {
+            Base::Of(_) => true,
+            Base::Given => kernel.factor().is_some(),
+            Base::Own => false,
+        };
         let mut map = Self {
             kernel: is_mapped.then(|| Arc::clone(kernel)),
             normaliser: Arc::default(),

@@ -82,6 +82,26 @@ pub(super) fn write_base(x: &Packed<'_>, statistic: &dyn Statistic, out: &mut [f
     mirror(out, others.count());
 }
 
+/// The same of a few rows, by the caller's own thread: a problem that is being made has no others yet, and rayon's own are never asked.
+pub(super) fn base_of_few(x: &Packed<'_>, statistic: &dyn Statistic) -> Vec<f64> {
+    let z = x.borrowed().arrange(statistic);
+    let n = z.count();
+    let mut base = vec![0.0; n * n];
+    let block = statistic.rows_at_a_time().max(1);
+    for (number, rows) in base.chunks_mut((n * block).max(1)).enumerate() {
+        let first = number * block;
+        let until = first + rows.len() / n;
+        let own = &x.values[first * x.width..until * x.width];
+        statistic.block(own, &z, n, rows, n);
+        if statistic.is_distance() {
+            for (i, row) in (first..).zip(rows.chunks_exact_mut(n)) {
+                row[i] = 0.0;
+            }
+        }
+    }
+    base
+}
+
 /// The lower triangle; above it, some blocks are written too.
 fn lower_triangle(x: &Packed<'_>, statistic: &dyn Statistic, z: &Arranged<'_>, out: &mut [f64]) {
     let n = z.count();

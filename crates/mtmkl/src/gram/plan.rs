@@ -274,8 +274,11 @@ fn given_groups<'a>(
             continue;
         }
         let given = given_gram(samples, index, kernel)?;
-        let is_shared = Normaliser::has_unit_diagonal(given, samples.count())
-            || !Normaliser::is_wanted(kernel, normalise);
+        let is_shared = if Normaliser::is_wanted(kernel, normalise) {
+            Normaliser::has_unit_diagonal(given, samples.count())
+        } else {
+            kernel.factor().is_none()
+        };
         let (_, matrices, members) = &mut groups[usize::from(!is_shared)];
         matrices.push(given);
         members.push(number);

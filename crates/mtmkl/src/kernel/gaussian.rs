@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::spec::positive;
 use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::{Error, Result};
@@ -18,22 +16,21 @@ pub(super) static ENTRY: KernelEntry = KernelEntry {
     keys: &[
         KeyInfo {
             key: "gamma",
-            meaning: "the inverse squared width, > 0 (default 1)",
+            meaning: "the inverse squared width, > 0 (default 1); `scale`: 1/(columns × variance)",
         },
         KeyInfo {
             key: "sigma",
-            meaning: "the width instead of gamma, > 0: gamma = 1/(2 sigma²)",
+            meaning: "the width instead of gamma, > 0: gamma = 1/(2 sigma²); `median*2`: twice the median distance of two samples",
         },
     ],
     example: "rbf:gamma=0.5",
     build: |options| {
         options.at_most_one("gamma", "sigma")?;
-        let kernel = if options.has("sigma") {
-            Gaussian::from_sigma(options.number("sigma", 1.0)?)?
+        if options.has("sigma") {
+            options.length("sigma", 1.0, Gaussian::from_sigma)
         } else {
-            Gaussian::from_gamma(options.number("gamma", 1.0)?)?
-        };
-        Ok(Arc::new(kernel))
+            options.inverse("gamma", 1.0, Gaussian::from_gamma)
+        }
     },
 };
 

@@ -15,12 +15,26 @@ pub(super) static ENTRY: KernelEntry = KernelEntry {
     name: "laplacian",
     aliases: &["laplace"],
     formula: "exp(−gamma ‖x − z‖₁)",
-    keys: &[KeyInfo {
-        key: "gamma",
-        meaning: "the inverse width, > 0 (default 1)",
-    }],
+    keys: &[
+        KeyInfo {
+            key: "gamma",
+            meaning: "the inverse width, > 0 (default 1)",
+        },
+        KeyInfo {
+            key: "sigma",
+            meaning: "the width instead of gamma, > 0: gamma = 1/sigma; `median*2`: twice the median distance ‖x − z‖₁ of two samples",
+        },
+    ],
     example: "laplacian:gamma=0.5",
-    build: |options| Ok(Arc::new(Laplacian::new(options.number("gamma", 1.0)?)?)),
+    build: |options| {
+        options.at_most_one("gamma", "sigma")?;
+        if options.has("sigma") {
+            return options.length("sigma", 1.0, |sigma| {
+                Laplacian::new(positive("sigma", sigma)?.recip())
+            });
+        }
+        Ok(Arc::new(Laplacian::new(options.number("gamma", 1.0)?)?))
+    },
 };
 
 impl Laplacian {

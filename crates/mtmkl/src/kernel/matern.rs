@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::spec::positive;
 use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::Result;
@@ -13,7 +11,7 @@ const FAR: f64 = 800.0;
 
 const LENGTH: KeyInfo = KeyInfo {
     key: "length",
-    meaning: "the length scale ℓ, > 0 (default 1)",
+    meaning: "the length scale ℓ, > 0 (default 1); `median*2`: twice the median distance of two samples",
 };
 
 /// k(x, z) = (1 + s) exp(−s) with s = √3 ‖x − z‖ / ℓ: once differentiable.
@@ -34,7 +32,7 @@ pub(super) static ENTRY_32: KernelEntry = KernelEntry {
     formula: "(1 + s) exp(−s), s = √3 ‖x − z‖/length",
     keys: &[LENGTH],
     example: "matern32:length=2",
-    build: |options| Ok(Arc::new(Matern32::new(options.number("length", 1.0)?)?)),
+    build: |options| options.length("length", 1.0, Matern32::new),
 };
 
 pub(super) static ENTRY_52: KernelEntry = KernelEntry {
@@ -43,7 +41,7 @@ pub(super) static ENTRY_52: KernelEntry = KernelEntry {
     formula: "(1 + s + s²/3) exp(−s), s = √5 ‖x − z‖/length",
     keys: &[LENGTH],
     example: "matern52:length=2",
-    build: |options| Ok(Arc::new(Matern52::new(options.number("length", 1.0)?)?)),
+    build: |options| options.length("length", 1.0, Matern52::new),
 };
 
 /// s = root · √(squared distance) / ℓ. A squared distance from a product can be a rounding error below 0.

@@ -17,8 +17,10 @@ mod linear;
 mod matern;
 mod polynomial;
 mod precomputed;
+mod scaled;
 mod sigmoid;
 mod spec;
+mod units;
 use spec::MOST_POSITIONS;
 
 use std::fmt::Debug;
@@ -34,9 +36,11 @@ pub use linear::Linear;
 pub use matern::{Matern32, Matern52};
 pub use polynomial::Polynomial;
 pub use precomputed::Precomputed;
+pub use scaled::Scaled;
 pub use sigmoid::Sigmoid;
 pub(crate) use spec::{KERNELS, parse_one, parse_set};
 pub use spec::{KernelEntry, KeyInfo, Options, parse_kernel, parse_kernels};
+pub use units::{Unit, Unsettled};
 
 use crate::error::{DataProblem, Error, Place, Result};
 
@@ -87,6 +91,16 @@ pub trait Kernel: Debug + Send + Sync {
 
     /// The name of the Gram matrix to read, for [`Base::Given`].
     fn given(&self) -> Option<&str> {
+        None
+    }
+
+    /// The number that the kernel is multiplied by, where it has one: see [`Scaled`].
+    fn factor(&self) -> Option<f64> {
+        None
+    }
+
+    /// Itself, where its width is in units of the data: only a problem, which has data, makes it a kernel.
+    fn unsettled(&self) -> Option<&Unsettled> {
         None
     }
 

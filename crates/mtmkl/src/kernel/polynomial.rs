@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::spec::positive;
 use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::{Error, Result};
@@ -27,17 +25,16 @@ pub(super) static ENTRY: KernelEntry = KernelEntry {
         },
         KeyInfo {
             key: "gamma",
-            meaning: "the factor of x'z, > 0 (default 1)",
+            meaning: "the factor of x'z, > 0 (default 1); `scale`: 1/(columns × variance)",
         },
     ],
     example: "poly:degree=3,coef0=1,gamma=0.5",
     build: |options| {
         let degree = options.whole("degree", 2)?;
-        Ok(Arc::new(Polynomial::new(
-            degree,
-            options.number("coef0", 1.0)?,
-            options.number("gamma", 1.0)?,
-        )?))
+        let coef0 = options.number("coef0", 1.0)?;
+        options.inverse("gamma", 1.0, move |gamma| {
+            Polynomial::new(degree, coef0, gamma)
+        })
     },
 };
 

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::spec::positive;
 use super::{Base, Kernel, KernelEntry, KeyInfo};
 use crate::error::{Error, Result};
@@ -18,7 +16,7 @@ pub(super) static ENTRY: KernelEntry = KernelEntry {
     keys: &[
         KeyInfo {
             key: "gamma",
-            meaning: "the factor of x'z, > 0 (default 1)",
+            meaning: "the factor of x'z, > 0 (default 1); `scale`: 1/(columns × variance)",
         },
         KeyInfo {
             key: "coef0",
@@ -27,10 +25,8 @@ pub(super) static ENTRY: KernelEntry = KernelEntry {
     ],
     example: "sigmoid:gamma=0.1,coef0=0.5",
     build: |options| {
-        Ok(Arc::new(Sigmoid::new(
-            options.number("gamma", 1.0)?,
-            options.number("coef0", 1.0)?,
-        )?))
+        let coef0 = options.number("coef0", 1.0)?;
+        options.inverse("gamma", 1.0, move |gamma| Sigmoid::new(gamma, coef0))
     },
 };
 

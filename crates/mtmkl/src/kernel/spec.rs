@@ -1,10 +1,11 @@
 //! Kernels as text, and back: `name[:key=value,…][@columns]`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{
     ColumnRange, Columns, Kernel, KernelView, chi_square, cosine, gaussian, intersection,
-    laplacian, linear, matern, nearest, polynomial, precomputed, sigmoid,
+    laplacian, linear, matern, nearest, polynomial, precomputed, scaled, sigmoid, units,
 };
 use crate::error::{Error, Result};
 
@@ -59,6 +60,7 @@ pub struct KeyInfo {
 #[derive(Debug)]
 pub struct Options<'a> {
     spec: &'a str,
+    name: &'a str,
     pairs: Vec<(&'a str, &'a str)>,
 }
 
@@ -77,6 +79,19 @@ impl Options<'_> {
             .iter()
             .find(|(name, _)| *name == key)
             .map(|(_, value)| *value)
+    }
+
+    /// The specification without its columns and without a factor.
+    pub(super) fn without_columns(&self) -> String {
+        let mut text = self.name.to_string();
+        let own = self.pairs.iter().filter(|(key, _)| *key != scaled::FACTOR);
+        for (position, (key, value)) in own.enumerate() {
+            text.push(if position == 0 { ':' } else { ',' });
+            text.push_str(key);
+            text.push('=');
+            text.push_str(value);
+        }
+        text
     }
 
     /// Whether a key is there.
@@ -228,7 +243,7 @@ struct Specification<'a> {
     text: &'a str,
     name: &'a str,
     entry: &'static KernelEntry,
-    keys: Vec<(&'a str, Vec<&'a str>)>,
+    keys: Vec<(&'a str, Vec<Cow<'a, str>>)>,
     /// The columns as written and as understood.
     columns: Option<(&'a str, Columns)>,
 }
@@ -264,13 +279,20 @@ impl<'a> Specification<'a> {
             .keys
             .iter()
             .zip(choice)
-            .map(|((key, values), &chosen)| (*key, values[chosen]))
+            .map(|((key, values), &chosen)| (*key, values[chosen].as_ref()))
             .collect();
         let options = Options {
             spec: self.text,
+            name: self.name,
             pairs,
         };
-        let kernel = (self.entry.build)(&options).map_err(|error| match error {
+        let made = (self.entry.build)(&options).and_then(|kernel| {
+            Ok(match options.number(scaled::FACTOR, 1.0)? {
+                1.0 => kernel,
+                factor => Arc::new(super::Scaled::new(factor, kernel)?),
+            })
+        });
+        let kernel = made.map_err(|error| match error {
             Error::Param {
                 name,
                 value,
@@ -278,12 +300,10 @@ impl<'a> Specification<'a> {
             } => options.problem(format!("`{name}` is {value}, expected {expected}")),
             other => other,
         })?;
-        let mut name = self.name.to_string();
-        for (position, (key, value)) in options.pairs.iter().enumerate() {
-            name.push(if position == 0 { ':' } else { ',' });
-            name.push_str(key);
-            name.push('=');
-            name.push_str(value);
+        let mut name = options.without_columns();
+        if let Some(factor) = options.text(scaled::FACTOR) {
+            name.push(if name.contains(':') { ',' } else { ':' });
+            name.push_str(&format!("{}={factor}", scaled::FACTOR));
         }
         let Some((text, columns)) = &self.columns else {
             return Ok(KernelView {
@@ -346,14 +366,14 @@ fn find(
 fn read_options<'a>(
     text: &'a str,
     info: &KernelEntry,
-) -> std::result::Result<Vec<(&'a str, Vec<&'a str>)>, String> {
+) -> std::result::Result<Vec<(&'a str, Vec<Cow<'a, str>>)>, String> {
     if text.is_empty() {
         return Err(format!(
             "nothing follows `:`; drop it or write for example `{}`",
             info.example
         ));
     }
-    let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut keys: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
     for option in text.split(',').map(str::trim) {
         let Some((key, values)) = option.split_once('=') else {
             return Err(match keys.last() {
@@ -374,7 +394,7 @@ fn read_options<'a>(
             });
         };
         let (key, values) = (key.trim(), values.trim());
-        if !info.keys.iter().any(|known| known.key == key) {
+        if key != scaled::FACTOR && !info.keys.iter().any(|known| known.key == key) {
             return Err(format!("unknown key `{key}`; {}", allowed(info)));
         }
         if keys.iter().any(|(known, _)| *known == key) {
@@ -391,7 +411,7 @@ fn read_options<'a>(
                 "the set of `{key}` has an empty member; put one `|` between two values, as in `1|2`"
             ));
         }
-        keys.push((key, values));
+        keys.push((key, units::of_all(values)));
     }
     Ok(keys)
 }

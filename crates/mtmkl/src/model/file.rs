@@ -14,6 +14,7 @@ use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
+use crate::problem::TargetUnit;
 use crate::registry::Registry;
 use crate::run::Pass;
 
@@ -182,6 +183,44 @@ impl Model {
             "trace".to_string(),
             Tensor::floats(vec![passes.len(), 7], passes.as_flattened()),
         );
+        self.put_tasks(&mut tensors);
+        for (number, set) in self.sets.iter().enumerate() {
+            let shape = vec![set.positions.len(), set.columns.len()];
+            tensors.insert(
+                format!("set.{number}.rows"),
+                Tensor::floats(shape, &set.rows),
+            );
+            tensors.insert(
+                format!("set.{number}.positions"),
+                Tensor::counts(&set.positions),
+            );
+            for (given, diagonal) in set.given_diagonals.values().enumerate() {
+                tensors.insert(
+                    format!("set.{number}.given.{given}"),
+                    Tensor::floats(vec![diagonal.len()], diagonal),
+                );
+            }
+        }
+        tensors
+    }
+
+    /// What belongs to tasks: machines, witnesses, and what their targets were measured in.
+    fn put_tasks(&self, tensors: &mut BTreeMap<String, Tensor>) {
+        if self
+            .tasks
+            .iter()
+            .any(|task| task.unit != TargetUnit::default())
+        {
+            let units: Vec<[f64; 2]> = self
+                .tasks
+                .iter()
+                .map(|task| [task.unit.offset, task.unit.scale])
+                .collect();
+            tensors.insert(
+                "units".to_string(),
+                Tensor::floats(vec![units.len(), 2], units.as_flattened()),
+            );
+        }
         for (number, task) in self.tasks.iter().enumerate() {
             tensors.insert(
                 format!("task.{number}.support"),
@@ -202,24 +241,6 @@ impl Model {
                 );
             }
         }
-        for (number, set) in self.sets.iter().enumerate() {
-            let shape = vec![set.positions.len(), set.columns.len()];
-            tensors.insert(
-                format!("set.{number}.rows"),
-                Tensor::floats(shape, &set.rows),
-            );
-            tensors.insert(
-                format!("set.{number}.positions"),
-                Tensor::counts(&set.positions),
-            );
-            for (given, diagonal) in set.given_diagonals.values().enumerate() {
-                tensors.insert(
-                    format!("set.{number}.given.{given}"),
-                    Tensor::floats(vec![diagonal.len()], diagonal),
-                );
-            }
-        }
-        tensors
     }
 
     /// Reads a model file's bytes, whatever they are, with kernels, machines and sharings of ours.
@@ -264,11 +285,12 @@ impl Model {
             .collect::<Result<Vec<_>>>()?;
         let views = kernel_views(registry, &header.kernels, &sets)?;
         let offsets = file.floats("offsets", Some(tasks))?;
+        let units = file.units(tasks)?;
         let task_models = header
             .tasks
             .into_iter()
             .enumerate()
-            .map(|(number, task)| file.task(number, task, offsets[number], &sets))
+            .map(|(number, task)| file.task(number, task, offsets[number], units[number], &sets))
             .collect::<Result<Vec<_>>>()?;
         let outcome = file.floats("outcome", Some(5))?;
         let theta = file.grid("theta", tasks, kernels)?;
@@ -496,6 +518,7 @@ impl Reader<'_> {
         number: usize,
         header: TaskHeader,
         offset: f64,
+        unit: TargetUnit,
         sets: &[SupportSet],
     ) -> Result<TaskModel> {
         let set = sets.get(header.set).ok_or_else(|| {
@@ -527,8 +550,26 @@ impl Reader<'_> {
             support,
             beta,
             offset,
+            unit,
             witness,
         })
+    }
+
+    /// Since version 3, where targets were measured in units of their spread.
+    fn units(&self, tasks: usize) -> Result<Vec<TargetUnit>> {
+        if !self.has("units") {
+            return Ok(vec![TargetUnit::default(); tasks]);
+        }
+        let numbers = self.finite("units", Some(2 * tasks))?;
+        let (units, _) = numbers.as_chunks::<2>();
+        let unit = |&[offset, scale]: &[f64; 2]| {
+            if scale > 0.0 {
+                Ok(TargetUnit { offset, scale })
+            } else {
+                Err(format_error("a scale in the tensor `units` is not above 0"))
+            }
+        };
+        units.iter().map(unit).collect()
     }
 
     fn trace(&self) -> Result<Vec<Pass>> {

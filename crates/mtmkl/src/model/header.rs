@@ -9,13 +9,14 @@ use serde_json::{Map, Value as Json};
 use super::file::format_error;
 use crate::error::{Error, Result};
 use crate::machine::MachineSpec;
+use crate::problem::Normalization;
 use crate::registry::Registry;
 use crate::run::Status;
 use crate::sharing::SharingSpec;
 use crate::solver::{Fallback, SolverSpec};
 
 /// The version this library writes. Files of a later version are refused with its number; earlier ones are read.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +25,7 @@ pub(super) struct Header<M, S> {
     pub(super) kernels: Vec<KernelHeader>,
     pub(super) machine: M,
     pub(super) sharing: S,
-    pub(super) normalize: bool,
+    pub(super) normalize: Normalization,
     pub(super) status: Status,
     /// Since version 2.
     #[serde(default)]

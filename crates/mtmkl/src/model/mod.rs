@@ -21,7 +21,7 @@ use crate::gram::Normaliser;
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
-use crate::problem::ProblemSpec;
+use crate::problem::{Normalization, ProblemSpec, TargetUnit};
 use crate::run::{Pass, Status};
 use crate::sharing::{Parts, Sharing, SharingSpec};
 use crate::solver::{Fallback, SolverSpec};
@@ -73,7 +73,7 @@ pub struct Witness {
     pub beta: Vec<f64>,
 }
 
-/// The machine of one task: f(x) = Σ_i β_i k(x_i, x) + b over its support rows.
+/// The machine of one task: f(x) = Σ_i β_i k(x_i, x) + b over its support rows, in units of what was learned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskModel {
     /// The task's name.
@@ -88,6 +88,8 @@ pub struct TaskModel {
     pub beta: Vec<f64>,
     /// b.
     pub offset: f64,
+    /// What brings decisions back from the units in which the targets were learned.
+    pub unit: TargetUnit,
     /// What proves the bound, where it is not β.
     pub witness: Option<Witness>,
 }
@@ -116,7 +118,7 @@ pub struct Model {
     pub(crate) kernels: Vec<KernelView>,
     pub(crate) machine: MachineSpec,
     pub(crate) sharing: SharingSpec,
-    pub(crate) normalize: bool,
+    pub(crate) normalize: Normalization,
     pub(crate) theta: Grid,
     pub(crate) parts: Vec<Part>,
     pub(crate) common: Option<Grid>,
@@ -170,7 +172,13 @@ impl SupportSet {
 
 impl TaskModel {
     /// The machine of a task, with its support among the rows of its set.
-    fn of(task: &Task, machine: &Fitted, witness: &[f64], set: &SupportSet) -> Self {
+    fn of(
+        task: &Task,
+        unit: TargetUnit,
+        machine: &Fitted,
+        witness: &[f64],
+        set: &SupportSet,
+    ) -> Self {
         let used = |beta: &[f64]| -> (Vec<usize>, Vec<f64>) {
             let values = beta.iter().enumerate().filter(|(_, value)| **value != 0.0);
             values
@@ -187,6 +195,7 @@ impl TaskModel {
             support: rows.into_iter().map(place).collect(),
             beta,
             offset: machine.offset,
+            unit,
             witness: (witness != machine.beta).then(|| {
                 let (rows, beta) = used(witness);
                 Witness { rows, beta }
@@ -202,6 +211,7 @@ impl Model {
         spec: &ProblemSpec,
         sets: &[Samples],
         tasks: &[Task],
+        units: &[TargetUnit],
         sharing: &Sharing,
         weights: &Parts,
         fitted: Vec<Fitted>,
@@ -217,10 +227,11 @@ impl Model {
                 SupportSet::of(set, own, &spec.kernels)
             })
             .collect();
-        let machines = tasks.iter().zip(fitted).zip(witness);
+        let machines = tasks.iter().zip(units).zip(fitted).zip(witness);
         let task_models = machines
-            .map(|((task, machine), witness)| {
-                TaskModel::of(task, &machine, &witness, &support_sets[task.samples])
+            .map(|(((task, &unit), machine), witness)| {
+                let set = &support_sets[task.samples];
+                TaskModel::of(task, unit, &machine, &witness, set)
             })
             .collect();
         Self {
@@ -262,8 +273,8 @@ impl Model {
         &self.sharing
     }
 
-    /// Whether kernels are normalised.
-    pub fn normalize(&self) -> bool {
+    /// What kernels are divided by.
+    pub fn normalize(&self) -> Normalization {
         self.normalize
     }
 

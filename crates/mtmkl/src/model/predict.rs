@@ -171,7 +171,7 @@ impl Model {
             &wanted,
             &set.columns,
             support,
-            self.normalize,
+            self.normalize.is_unit(),
             &Ledger::default(),
         )?;
         let given: Vec<usize> = wanted
@@ -216,7 +216,8 @@ impl Model {
         }
         for ((values, own), (task, _)) in decisions.iter_mut().zip(&own).zip(tasks) {
             for (value, own) in values.iter_mut().zip(own) {
-                *value = machine.decision(*value + self.tasks[*task].offset, *own);
+                let TaskModel { offset, unit, .. } = &self.tasks[*task];
+                *value = unit.back(machine.decision(*value + offset, *own));
                 if !value.is_finite() {
                     return Err(Error::data(Place::Problem, DataProblem::Overflow(*value)));
                 }
@@ -334,7 +335,7 @@ impl Model {
             name: name.to_string(),
         };
         let trained = set.given_diagonals.get(name).map_or(&[][..], Vec::as_slice);
-        let is_normalised = Normaliser::is_wanted(kernel, self.normalize);
+        let is_normalised = Normaliser::is_wanted(kernel, self.normalize.is_unit());
         let own = match given.own {
             Some(own) => own[from..until].to_vec(),
             None if set.unit_diagonals.contains(name) => vec![1.0; until - from],
@@ -343,6 +344,8 @@ impl Model {
             }
             None => vec![0.0; until - from],
         };
+        // Dividing by lengths takes a factor away with them.
+        let factor = kernel.factor().filter(|_| !is_normalised).unwrap_or(1.0);
         let scale = |value: f64| {
             if is_normalised {
                 Normaliser::scale(value)
@@ -357,7 +360,7 @@ impl Model {
                 if !value.is_finite() {
                     return Err(Error::data(place(), DataProblem::NotFinite(value)));
                 }
-                block.push(value * scale(own[row - from]) * scale(trained[i]));
+                block.push(value * scale(own[row - from]) * scale(trained[i]) * factor);
             }
         }
         let diagonal = own
@@ -366,7 +369,7 @@ impl Model {
                 if is_normalised {
                     Normaliser::own(scale(value))
                 } else {
-                    value
+                    value * factor
                 }
             })
             .collect();

@@ -68,7 +68,7 @@ impl Problem {
                 let dual = self
                     .choice
                     .machine
-                    .dual(&self.tasks[task], point.beta.len());
+                    .dual(&self.learned[task], point.beta.len());
                 objective += primal(&dual, point.beta, fitted[task].offset, &sum);
                 constant += part_without_theta(&dual, point.witness);
                 // Less what rounding can do, and so for the sensitivities.
@@ -135,7 +135,7 @@ impl Problem {
             &all,
             set.columns(),
             Rows::new(&values, support.len(), d)?,
-            self.spec.normalize,
+            self.spec.normalize.is_unit(),
             &Ledger::default(),
         )?;
         let block = |first: usize| {

@@ -152,6 +152,7 @@ impl Solved {
             &problem.spec,
             &problem.sets,
             &problem.tasks,
+            &problem.units,
             sharing,
             &solution.parts,
             fitted,

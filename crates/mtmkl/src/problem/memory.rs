@@ -75,7 +75,7 @@ impl Problem {
         threads: usize,
     ) -> Result<Plan<'a>> {
         let options = gram::Options {
-            normalise: self.spec.normalize,
+            normalise: self.spec.normalize.is_unit(),
             definiteness: preparation.definiteness,
             storage,
             single: preparation.precision == Precision::Single,
@@ -101,7 +101,7 @@ impl Problem {
     /// What the tasks take beside Gram matrices.
     fn needs(&self, threads: usize) -> Needs {
         let machine = self.choice.machine.as_ref();
-        let duals = self.tasks.iter().map(|task| {
+        let duals = self.learned.iter().map(|task| {
             let count = task.count(self.sets[task.samples].count());
             machine.dual(task, count)
         });

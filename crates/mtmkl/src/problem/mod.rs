@@ -5,10 +5,14 @@ mod fit;
 mod memory;
 mod options;
 mod prepare;
+mod settle;
 mod start;
+mod targets;
 
 pub use options::{Fitting, Precision, Preparation};
 pub use prepare::Prepared;
+pub use settle::Normalization;
+pub use targets::{TargetScale, TargetUnit};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,9 +37,10 @@ pub struct ProblemSpec {
     pub sharing: SharingSpec,
     /// The outer solver.
     pub solver: SolverSpec,
-    /// Use k/√(k(x,x) k(z,z)) in place of k, in prediction too. A sample with k(x,x) = 0 is the zero vector: all its kernel
-    /// values are 0.
-    pub normalize: bool,
+    /// What kernels are divided by, in prediction too.
+    pub normalize: Normalization,
+    /// What numbers to learn are measured in; the objective is that of the targets so measured.
+    pub target_scale: TargetScale,
     /// Whether the inner solver leaves variables out of its search that are unlikely to move. The answer is the same.
     pub shrinking: bool,
 }
@@ -48,7 +53,8 @@ impl ProblemSpec {
             machine,
             sharing,
             solver: SolverSpec::default(),
-            normalize: true,
+            normalize: Normalization::default(),
+            target_scale: TargetScale::default(),
             shrinking: true,
         }
     }
@@ -62,6 +68,9 @@ pub struct Problem {
     spec: Arc<ProblemSpec>,
     sets: Arc<[Samples]>,
     tasks: Arc<[Task]>,
+    /// The tasks as machines learn them, and what brings their answers back.
+    learned: Arc<[Task]>,
+    units: Arc<[TargetUnit]>,
     choice: Arc<Choice>,
 }
 
@@ -106,11 +115,12 @@ impl Choice {
 }
 
 impl Problem {
-    /// Checks everything that can be checked without computing a kernel.
+    /// Checks everything that can be checked without computing a Gram matrix, and settles what kernels take from the samples: widths in
+    /// units of the data, and factors where kernels are divided by their variance.
     ///
     /// # Errors
     /// Names the task, sample, column or parameter, what was expected, and the way out.
-    pub fn new(spec: ProblemSpec, sets: Vec<Samples>, tasks: Vec<Task>) -> Result<Self> {
+    pub fn new(mut spec: ProblemSpec, sets: Vec<Samples>, tasks: Vec<Task>) -> Result<Self> {
         if tasks.is_empty() {
             return Err(Error::data(
                 Place::Problem,
@@ -140,15 +150,19 @@ impl Problem {
             }
         }
         spec.solver.build()?;
+        spec.kernels = settle::settled(&spec, &sets)?;
         let shape = Shape {
             tasks: tasks.len(),
             kernels: spec.kernels.len(),
         };
-        let choice = Choice::new(&spec.machine, &spec.sharing, &sets, &tasks, shape)?;
+        let (learned, units) = targets::in_units(&tasks, spec.target_scale);
+        let choice = Choice::new(&spec.machine, &spec.sharing, &sets, &learned, shape)?;
         Ok(Self {
             spec: Arc::new(spec),
             sets: sets.into(),
             tasks: tasks.into(),
+            learned: learned.into(),
+            units: units.into(),
             choice: Arc::new(choice),
         })
     }
@@ -183,7 +197,7 @@ impl Problem {
     /// # Errors
     /// When they do not go with the tasks, or with each other.
     pub fn with(&self, machine: &MachineSpec, sharing: &SharingSpec) -> Result<Self> {
-        let choice = Choice::new(machine, sharing, &self.sets, &self.tasks, self.shape())?;
+        let choice = Choice::new(machine, sharing, &self.sets, &self.learned, self.shape())?;
         let spec = ProblemSpec {
             machine: machine.clone(),
             sharing: sharing.clone(),

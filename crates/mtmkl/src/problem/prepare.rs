@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::certify::Certified;
 use super::fit::Solved;
 use super::memory::{MemoryPlan, PartLimits};
-use super::{Fitting, Precision, Preparation, Problem};
+use super::{Fitting, Precision, Preparation, Problem, ProblemSpec};
 use crate::engine::{Engine, Local, Room, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{Built, Grams, Operator, Storage};
@@ -95,7 +95,7 @@ impl Prepared {
         let machine = problem.choice.machine.as_ref();
         let mut views: Vec<View> = Vec::new();
         let tasks = problem
-            .tasks
+            .learned
             .iter()
             .map(|task| {
                 // Equal views become one, so that comparing them later is a pointer's work.
@@ -372,16 +372,11 @@ impl Problem {
             );
         }
         if own.normalize != known.normalize {
-            let form = |normalize| {
-                if normalize {
-                    "with normalised kernels"
-                } else {
-                    "with kernels that are not normalised"
-                }
-            };
+            let form =
+                |spec: &ProblemSpec| format!("with the normalisation `{}`", spec.normalize.word());
             return refused(
-                form(known.normalize).to_string(),
-                format!("one {}, as in this problem", form(own.normalize)),
+                form(known),
+                format!("one {}, as in this problem", form(own)),
             );
         }
         if kernels.len() != own.kernels.len() || kernels.iter().any(|&m| m >= known.kernels.len()) {

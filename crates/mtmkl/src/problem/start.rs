@@ -12,7 +12,7 @@ use crate::solver::Solver;
 /// β of a model of the same tasks, by task and sample. What was at a bound goes along with the bound, the rest stays.
 pub(super) fn known_beta(problem: &Problem, last: &Model) -> Vec<Vec<f64>> {
     let (old, new) = (last.machine.build(), problem.spec.machine.build());
-    let pairs = problem.tasks.iter().zip(&last.tasks);
+    let pairs = problem.learned.iter().zip(&last.tasks);
     pairs
         .map(|(task, known)| {
             let set = &last.sets[known.set];

@@ -1,12 +1,54 @@
-//! What is used where nothing is said: the kernels, and what tasks share.
+//! What is used where nothing is said: the kernels, what they are divided by, and what tasks share. `docs/defaults.md` says on what each was
+//! chosen.
 
+use crate::data::{Samples, Task};
+use crate::error::{DataProblem, Error, Result};
 use crate::machine::MachineSpec;
+use crate::problem::{Normalization, Problem, ProblemSpec, TargetScale};
 
-/// Linear, quadratic, and Gaussian kernels from narrow to wide.
+/// What numbers to learn are measured in.
+pub const USUAL_TARGET_SCALE: TargetScale = TargetScale::Standard;
+
+/// A linear kernel, and Gaussian ones about as wide as samples are apart.
 pub fn usual_kernels() -> Vec<String> {
-    ["linear", "poly:degree=2", "rbf:sigma=1|2|4|8|16|32|64|128"]
+    ["linear", "rbf:sigma=median*0.5|1|2"]
         .map(String::from)
         .to_vec()
+}
+
+/// A checked problem whose kernels are divided by what is said; where nothing is, by their variance. Kernels that somebody computed are divided
+/// by the lengths of their samples then, and so are all where one has no variance.
+///
+/// # Errors
+/// As [`Problem::new`].
+pub fn usual_problem(
+    mut spec: ProblemSpec,
+    normalize: Option<Normalization>,
+    sets: Vec<Samples>,
+    tasks: Vec<Task>,
+) -> Result<Problem> {
+    let is_given = spec
+        .kernels
+        .iter()
+        .any(|view| view.kernel.base().is_given());
+    spec.normalize = match normalize {
+        Some(said) => said,
+        None if is_given => Normalization::Unit,
+        None => Normalization::Variance,
+    };
+    if normalize.is_some() || is_given {
+        return Problem::new(spec, sets, tasks);
+    }
+    match Problem::new(spec.clone(), sets.clone(), tasks.clone()) {
+        Err(Error::Data {
+            problem: DataProblem::NoVariance | DataProblem::Overflow(_),
+            ..
+        }) => {
+            spec.normalize = Normalization::Unit;
+            Problem::new(spec, sets, tasks)
+        }
+        made => made,
+    }
 }
 
 /// The name of the sharing that suits a machine and a number of tasks: nothing is shared by one task, and a machine that shrinks kernels

@@ -69,7 +69,10 @@ impl Prepared {
                 let values = held.iter().map(|&j| sums[j]);
                 values
                     .zip(&own)
-                    .map(|(value, own)| machine.decision(value + task.offset, *own))
+                    .map(|(value, own)| {
+                        let decision = machine.decision(value + task.offset, *own);
+                        task.unit.back(decision)
+                    })
                     .collect()
             })
             .collect();

@@ -7,7 +7,7 @@
 //! - [`Metric`]: how good predictions are.
 //! - [`Grid`]: the cells to try, and the chains in which one cell starts from the last one's solution.
 //! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
-//! - [`usual_kernels`], [`usual_sharing`]: what is used where nothing is said.
+//! - [`usual_kernels`], [`usual_problem`], [`usual_sharing`]: what is used where nothing is said.
 
 mod defaults;
 mod grid;
@@ -17,7 +17,7 @@ mod search;
 pub mod split;
 mod threads;
 
-pub use defaults::{usual_kernels, usual_sharing};
+pub use defaults::{USUAL_TARGET_SCALE, usual_kernels, usual_problem, usual_sharing};
 pub use grid::{Axis, Cell, Chain, Grid};
 pub use metric::Metric;
 pub use search::{Fold, Limits, Search, Trial};

@@ -9,7 +9,8 @@ mod save;
 use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::ledger::{Ledger, bytes_of};
-use mtmkl::{Model, Problem, ProblemSpec, Stop, Task};
+use mtmkl::select::usual_problem;
+use mtmkl::{Model, Normalization, ProblemSpec, Stop, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, problem_of};
 use serde_json::json;
 
@@ -36,6 +37,7 @@ pub(super) fn check_columns(
     spec: &ProblemSpec,
     frame: &Frame,
     table: &Table,
+    normalize: Option<Normalization>,
 ) -> Result<Vec<String>> {
     let columns = frame.columns();
     let mut odd = Vec::new();
@@ -52,7 +54,7 @@ pub(super) fn check_columns(
         let linear = ["linear", "cosine"]
             .iter()
             .any(|name| view.kernel.spec().as_deref() == Some(name));
-        if one && linear && spec.normalize {
+        if one && linear && normalize == Some(Normalization::Unit) {
             odd.push(view.name.clone());
         }
     }
@@ -102,7 +104,7 @@ impl Fit {
     ) -> Result<Learned> {
         let Sets { dataset, _held } = sets;
         let spec = choices::problem(args, dataset.tasks.len())?;
-        let odd = check_columns(&spec, &self.frame, &self.table)?;
+        let odd = check_columns(&spec, &self.frame, &self.table, args.normalize)?;
         let judged = self.judged(args, &dataset.tasks)?;
         // Rows to be scored are made when they are, after the fit.
         let _scored = self.ledger.take(bytes_of::<f64>(
@@ -110,10 +112,11 @@ impl Fit {
         ));
         let (rows, tasks) = (dataset.rows, dataset.tasks.clone());
         let located = |error| self.located(error, &rows, &tasks, args);
-        let problem = Problem::new(spec, dataset.samples, dataset.tasks).map_err(located)?;
+        let problem =
+            usual_problem(spec, args.normalize, dataset.samples, dataset.tasks).map_err(located)?;
         for name in odd {
             output::note(&format!(
-                "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize false \
+                "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize variance \
                  keeps their size"
             ));
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
-use mtmkl_table::{Aim, Dataset, Equals, Frame, Grams, Plan, Records, Table, split};
+use mtmkl_table::{Aim, Dataset, Equals, Frame, Grams, Plan, Records, Table, split, usual_scaling};
 
 use super::grams::read_grams;
 use crate::args::{FitArgs, TableArgs};
@@ -188,7 +188,15 @@ impl Fit {
             None => ((0..records.count()).collect(), Vec::new()),
         };
         let learned_from: Vec<usize> = train.iter().map(|&row| records.positions[row]).collect();
-        frame.learn(&table, &learned_from, args.missing, args.scale)?;
+        let weights = records.weights.as_ref();
+        let weights: Option<Vec<f64>> =
+            weights.map(|weights| train.iter().map(|&row| weights[row]).collect());
+        let weights = weights.as_deref();
+        let scale = match args.scale {
+            Some(said) => said,
+            None => usual_scaling(&choices::kernels(&args.registry, &args.kernel)?),
+        };
+        frame.learn(&table, &learned_from, weights, args.missing, scale)?;
         Ok(Self {
             table,
             frame,

@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::entry::Parameter;
 use mtmkl::error::DataProblem;
-use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Search, Trial, in_parallel};
-use mtmkl::{Pool, Problem, Registry, Task};
+use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Search, Trial, in_parallel, usual_problem};
+use mtmkl::{Pool, Registry, Task};
 use mtmkl_table::{Dataset, Equals, Goal, Predictions};
 use serde::{Deserialize, Serialize};
 
@@ -241,15 +241,16 @@ impl Tune {
         stop: &mtmkl::Stop,
     ) -> Result<Option<(Vec<Finished>, usize)>> {
         let spec = choices::problem(&args.fit, self.tasks.len())?;
-        check_columns(&spec, &self.fit.frame, &self.fit.table)?;
+        check_columns(&spec, &self.fit.frame, &self.fit.table, args.fit.normalize)?;
         let located = |error| self.fit.located(error, &self.rows, &self.tasks, &args.fit);
         let sets = self.positions(&spec.kernels)?;
-        let problem = Problem::new(
+        let problem = usual_problem(
             mtmkl::ProblemSpec {
                 machine: self.grid.cells()[0].machine.clone(),
                 sharing: self.grid.cells()[0].sharing.clone(),
                 ..spec
             },
+            args.fit.normalize,
             dataset.samples.clone(),
             dataset.tasks.clone(),
         )
@@ -450,8 +451,13 @@ impl Tune {
             .bytes(format!("{:?} {:?} {:?}", self.metric, self.inlier, self.folds).as_bytes())
             .bytes(
                 format!(
-                    "{} {} {} {} {}",
-                    args.solver, args.normalize, args.precision, args.tol, args.max_passes
+                    "{} {:?} {:?} {} {} {}",
+                    args.solver,
+                    args.normalize,
+                    args.target_scale,
+                    args.precision,
+                    args.tol,
+                    args.max_passes
                 )
                 .as_bytes(),
             )

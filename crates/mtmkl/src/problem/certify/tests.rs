@@ -85,7 +85,7 @@ fn problem(machine: &MachineSpec, columns: usize, normalize: bool) -> Problem {
         SharingSpec::pscs(2.0, 1.5, 1.0)
     };
     let mut spec = ProblemSpec::new(kernels(), machine.clone(), sharing);
-    spec.normalize = normalize;
+    spec.normalize = normalize.into();
     Problem::new(spec, sets, tasks).unwrap()
 }
 
