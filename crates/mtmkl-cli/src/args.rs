@@ -366,9 +366,17 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE", help_heading = "Scores")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
-    /// Also say what the uniform average and the best single kernel reach
-    #[arg(long, help_heading = "Scores")]
+    /// The metric that counts, and that tune chooses by; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes, R2, RMSE or MAE for numbers (default: accuracy, R2)
+    #[arg(long, value_name = "NAME", help_heading = "Scores")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Also fit simpler models and score them: the uniform average, the best single kernel, all tasks pooled, each task alone (default:
+    /// beside held-out scores where that takes little time)
+    #[arg(long, overrides_with = "no_baselines", help_heading = "Scores")]
     pub baselines: bool,
+    /// Fit no simpler models
+    #[arg(long, overrides_with = "baselines", help_heading = "Scores")]
+    pub no_baselines: bool,
 
     /// Where to save the model
     #[arg(long, short, value_name = "MODEL", help_heading = "Output")]
@@ -453,10 +461,6 @@ pub struct TuneArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
-    #[arg(long, value_name = "NAME", help_heading = "Choice")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metric: Option<String>,
     /// The target value of inliers
     #[arg(long, value_name = "VALUE", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -530,7 +534,7 @@ pub struct EvaluateArgs {
     /// The target value of inliers, for one-class models
     #[arg(long, value_name = "VALUE", default_value = "1")]
     pub inlier: String,
-    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
+    /// The metric that counts; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes, R2, RMSE or MAE for numbers (default: accuracy, R2)
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
     /// The column with the targets, where it is not called as in training

@@ -141,6 +141,29 @@ proptest! {
         let auc = Metric::Auc.of_labels(&labels, &values);
         let same = (pairs == 0.0 && auc.is_nan()) || (auc - wins / pairs).abs() < 1e-12;
         prop_assert!(same, "{} {}", auc, wins / pairs);
+        // Average precision by its definition, over all thresholds.
+        let all = labels.iter().filter(|&&label| label > 0.0).count() as f64;
+        let (mut area, mut before) = (0.0, 0.0);
+        for threshold in (-3..4).rev().map(f64::from) {
+            let said = (0..rows.len()).filter(|&row| values[row] >= threshold);
+            let (hits, said) = said.fold((0.0, 0.0), |(hits, said), row| {
+                (hits + f64::from(u8::from(labels[row] > 0.0)), said + 1.0)
+            });
+            if said > 0.0 {
+                area += (hits / all - before) * hits / said;
+                before = hits / all;
+            }
+        }
+        let found = Metric::AveragePrecision.of_labels(&labels, &values);
+        let same = (all == 0.0 && found.is_nan()) || (found - area).abs() < 1e-12;
+        prop_assert!(same, "{} {}", found, area);
+        // Log-loss, with probabilities that are votes.
+        let given: Vec<Vec<f64>> = (0..3)
+            .map(|class| guess.iter().map(|&said| if said == class { 0.5 } else { 0.25 }).collect())
+            .collect();
+        let loss: f64 = rows.iter().map(|row| -if row.0 == row.1 { 0.5_f64 } else { 0.25 }.ln()).sum();
+        let found = Metric::LogLoss.of_probabilities(&truth, &given);
+        prop_assert!((found - loss / rows.len() as f64).abs() < 1e-12);
     }
 }
 
@@ -148,10 +171,18 @@ proptest! {
 fn metrics_of_numbers() {
     let (truth, predicted) = ([1.0, 2.0, 3.0, 6.0], [1.0, 2.0, 4.0, 4.0]);
     assert_eq!(Metric::Rmse.of_numbers(&truth, &predicted), 1.25_f64.sqrt());
+    assert_eq!(Metric::Mae.of_numbers(&truth, &predicted), 0.75);
     assert!((Metric::R2.of_numbers(&truth, &predicted) - (1.0 - 5.0 / 14.0)).abs() < 1e-12);
     assert!(Metric::R2.of_numbers(&[2.0, 2.0], &[1.0, 3.0]).is_nan());
     assert!(Metric::Rmse.is_better(1.0, 2.0) && Metric::R2.is_better(2.0, 1.0));
     assert!(Metric::R2.is_better(0.0, f64::NAN) && !Metric::R2.is_better(f64::NAN, f64::NAN));
+    assert!(Metric::Mae.is_better(1.0, 2.0) && Metric::LogLoss.is_better(0.1, 0.7));
+    // A sure mistake is dear, not infinitely so; a probability that is none is no score.
+    let sure =
+        |value: f64| Metric::LogLoss.of_probabilities(&[0, 1], &[vec![1.0; 2], vec![value; 2]]);
+    assert!(sure(0.0) > 18.0 && sure(0.0) < 19.0);
+    assert!(sure(f64::NAN).is_nan());
+    assert!(Metric::LogLoss.of_probabilities(&[], &[]).is_nan());
     for metric in Metric::ALL {
         assert_eq!(Metric::named(metric.name()), Some(metric));
     }

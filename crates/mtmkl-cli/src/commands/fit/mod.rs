@@ -1,5 +1,6 @@
 //! `mtmkl fit`: from a table to a model.
 
+mod baselines;
 mod grams;
 mod judge;
 mod limits;
@@ -13,7 +14,7 @@ use mtmkl::{Model, Problem, ProblemSpec, Stop, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, problem_of};
 use serde_json::json;
 
-use self::judge::Scores;
+use self::judge::{Scores, Trained};
 pub use self::limits::interruptible;
 pub(super) use self::limits::{fitting_of, note_storage, preparation_of};
 pub(super) use self::open::{Fit, Sets, note_rows, read_table};
@@ -76,7 +77,7 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
     if args.json {
         output::print(&format!(
             "{}\n",
-            serde_json::to_string_pretty(&learned.json(&args))?
+            serde_json::to_string_pretty(&learned.json())?
         ))?;
     } else {
         output::show(&learned.text(&args, &saved))?;
@@ -128,10 +129,18 @@ impl Fit {
         note_storage(&prepared);
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         drop(fitting);
-        let rows = self.training_rows(&rows);
-        let scores = self.scores(args, &judged, &rows, &model, &prepared, &stop)?;
+        let training_rows = self.training_rows(&rows);
+        let trained = Trained {
+            model: &model,
+            prepared: &prepared,
+            rows: &rows,
+            training_rows: &training_rows,
+            stop: &stop,
+        };
+        let scores = self.scores(args, &judged, &trained)?;
         progress.finish();
-        self.keep_notes(&mut model, &rows, &scores)?;
+        scores.warnings.iter().for_each(|text| output::note(text));
+        self.keep_notes(&mut model, &training_rows, &scores)?;
         Ok(Learned {
             model,
             ledger: self.ledger.clone(),
@@ -233,22 +242,19 @@ impl Learned {
     }
 
     /// What `--json` prints.
-    pub(super) fn json(&self, args: &FitArgs) -> serde_json::Value {
+    pub(super) fn json(&self) -> serde_json::Value {
         let mut object = output::json(&self.model);
         object["memory"] = json!({ "limit": self.ledger.limit(), "taken": self.ledger.peak() });
         object["scores"] = self.scores.json();
-        if args.baselines {
-            object["baselines"] = self.scores.methods[1..]
-                .iter()
-                .map(|(name, score)| json!({ "name": name, "metric": score.metric, "mean": score.mean, "tasks": score.tasks }))
-                .collect();
+        if self.scores.methods.len() > 1 {
+            object["baselines"] = self.scores.baselines();
         }
         object
     }
 
     /// What is printed for people.
     pub(super) fn text(&self, args: &FitArgs, saved: &Saved) -> String {
-        let (model, scores) = (&self.model, &self.scores);
+        let model = &self.model;
         let mut text = String::new();
         let shape = model.shape();
         text += &format!(
@@ -265,10 +271,7 @@ impl Learned {
             output::remarks(model),
             output::effort(model)
         );
-        text += &format!("On {}:\n{}", scores.split, output::scores(&scores.methods));
-        if args.baselines {
-            text += "(the best single kernel is chosen on these rows, with hindsight)\n";
-        }
+        text += &self.scores.text();
         match &args.output {
             Some(path) if saved.model => {
                 text += &format!("\nModel saved to {}\n", path.display());
