@@ -6,7 +6,7 @@ import html
 import json
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +24,9 @@ from ._table import Table, groups, program_rows, read, text
 from ._types import Limits, New, Set, Task
 
 Vector = NDArray[np.float64]
+
+#: What an error costs, by the rows of a task and how often each counts.
+Factors = Callable[[NDArray[np.intp], Vector], Vector]
 
 #: Fields of `trace_`.
 _PASS = np.dtype(
@@ -83,22 +86,20 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         target_name: str | None,
         same: Vector | None = None,
-        factors: Vector | None = None,
+        factors: Factors | None = None,
         extra: dict[str, Any] | None = None,
     ) -> Self:
         """Fits one task for each task of the table and each of ``targets`` (a name, where they are classes, and n values).
 
-        ``weights`` say how often each sample counts, ``factors`` (the weights of classes) what an error costs. ``same`` tells samples
-        apart that have the same row: their class or target.
+        ``weights`` say how often each sample counts, ``factors`` (the weights of classes) what an error costs, for the rows of a task and
+        how often each counts. ``same`` tells samples apart that have the same row: their class or target.
         """
         names: list[str] = []
         origins: list[NDArray[np.intp]] = []
         counts: list[Vector] = []
-        prices = weights if factors is None else weights * factors
         named = None if table.tasks is None else table.tasks.tolist()
-        counted = np.where(prices > 0, weights, 0.0)
         same = None if same is None else np.ascontiguousarray(same)
-        for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", counted, same):
+        for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", weights, same):
             names.append(name)
             origins.append(own_rows.astype(np.intp))
             counts.append(own_weights)
@@ -107,7 +108,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         tasks: list[Task] = []
         totals: list[float] = []
         for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
-            own = count if factors is None else count * factors[members]
+            own = count if factors is None else count * factors(members, count)
             for label, values in targets:
                 totals.append(float(own.sum()))
                 tasks.append(

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use mtmkl::Registry;
 use mtmkl::machine::TargetKind;
@@ -88,15 +89,15 @@ impl Cli {
         let settings = matches
             .subcommand()
             .filter(|(name, _)| matches!(*name, "fit" | "tune"))
-            .map(|(_, own)| Settings::read(registry, own));
+            .map(|(_, own)| (Settings::read(registry, own), Said::read(own)));
         let mut cli = Self::from_arg_matches_mut(&mut matches)?;
         let fit = match &mut cli.command {
             Command::Fit(fit) => Some(&mut **fit),
             Command::Tune(tune) => Some(&mut tune.fit),
             _ => None,
         };
-        if let (Some(fit), Some(settings)) = (fit, settings) {
-            fit.parameters = settings;
+        if let (Some(fit), Some((settings, said))) = (fit, settings) {
+            (fit.parameters, fit.said) = (settings, said);
             fit.registry = registry.clone();
         }
         Ok(cli)
@@ -251,6 +252,14 @@ pub struct FitArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_weight: Option<String>,
+    /// Factors of the price of an error by class: balanced, for n / (classes · rows of the class) in each task, or NAME=WEIGHT,…
+    #[arg(long, value_name = "WEIGHTS", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_weight: Option<String>,
+    /// Use so many rows only, by lot (--seed), with the mix of tasks and classes
+    #[arg(long, value_name = "COUNT", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
     #[command(flatten)]
     #[serde(flatten)]
     #[allow(missing_docs)]
@@ -291,6 +300,10 @@ pub struct FitArgs {
     #[arg(skip)]
     #[serde(skip)]
     pub registry: Registry,
+    /// What was said, where a default would look the same.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub said: Said,
 
     /// newton or epf (the paper's Algorithm 1)
     #[arg(
@@ -405,6 +418,28 @@ pub struct FitArgs {
     #[arg(long, help_heading = "Output")]
     #[serde(skip)]
     pub print_config: bool,
+}
+
+/// Which flags were given, on the command line or in a file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Said {
+    /// The machine.
+    pub machine: bool,
+    /// Kernels, or sets of them.
+    pub kernels: bool,
+}
+
+impl Said {
+    fn read(matches: &clap::ArgMatches) -> Self {
+        let said = |name: &str| {
+            let known = matches.ids().any(|id| id.as_str() == name);
+            known && matches.value_source(name) == Some(ValueSource::CommandLine)
+        };
+        Self {
+            machine: said("machine"),
+            kernels: said("kernel") || said("kernel_set"),
+        }
+    }
 }
 
 impl FitArgs {

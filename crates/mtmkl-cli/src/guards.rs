@@ -1,8 +1,11 @@
 //! Where people fall: sentences that say what is wrong, and the way out.
 
-use mtmkl::select::Metric;
+use mtmkl::Prepared;
+use mtmkl::machine::TargetKind;
+use mtmkl::select::{Likeness, Metric};
 use mtmkl_table::{Frame, Records};
 
+use crate::args::FitArgs;
 use crate::output::{self, figure};
 use crate::score::Method;
 use crate::words::{count, listed};
@@ -25,6 +28,57 @@ pub fn note_unknown_classes(frame: &Frame, source: &str, records: &Records) {
         count(rows, "row has a class", "rows have classes"),
         listed(&names)
     ));
+}
+
+/// Kernels that tell no rows apart, or all: those that someone named, or all there are. And weights of kernels that are learned without labels.
+pub fn of_kernels(args: &FitArgs, prepared: &Prepared) -> Vec<String> {
+    let problem = prepared.problem();
+    let kernels = &problem.spec().kernels;
+    let likeness = prepared.likeness();
+    let those = |is: fn(Likeness) -> bool| -> Vec<&str> {
+        let found = kernels.iter().zip(&likeness);
+        let found = found.filter(|(_, like)| like.is_some_and(is));
+        found.map(|(view, _)| view.name.as_str()).collect()
+    };
+    let mut warnings = Vec::new();
+    let identity = those(Likeness::is_identity);
+    let constant = those(Likeness::is_constant);
+    let listed_as = |names: &[&str], is: &str, are: &str| {
+        let is = if names.len() == 1 { is } else { are };
+        let kernel = if names.len() == 1 {
+            "kernel"
+        } else {
+            "kernels"
+        };
+        format!("warning: {kernel} {} {is}", listed(names))
+    };
+    let is_shown =
+        |names: &[&str]| !names.is_empty() && (args.said.kernels || names.len() == kernels.len());
+    if is_shown(&identity) {
+        warnings.push(format!(
+            "{} nearly the identity on the training rows: each row is like itself only, so that they are learned by heart and new rows are \
+             told nothing; take a wider one (for rbf a larger sigma), or scale the columns (--scale standard)",
+            listed_as(&identity, "is", "are")
+        ));
+    }
+    if is_shown(&constant) {
+        warnings.push(format!(
+            "{} nearly constant on the training rows: all rows are alike to it, so that it tells none apart; take a narrower one (for rbf a \
+             smaller sigma), or scale the columns (--scale standard)",
+            listed_as(&constant, "is", "are")
+        ));
+    }
+    let sharing = problem.spec().sharing.name();
+    let learned = !matches!(sharing, "uniform" | "fixed");
+    if args.targets() == TargetKind::Unlabelled && kernels.len() > 1 && learned {
+        warnings.push(format!(
+            "note: {} learns the weights of {} without labels, and prefers the flattest of them (the widest, if they differ in width) whatever the \
+             rows are; --sharing uniform takes all alike, --kernel names one",
+            args.machine,
+            count(kernels.len(), "kernel", "kernels")
+        ));
+    }
+    warnings
 }
 
 /// What held-out scores warn of: a model that is no better than an answer without learning, or than simpler weights. `losses` are those of

@@ -36,7 +36,9 @@ mod _core {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::table::{Frame, is_gap, name_order, named, sample_sets, task_groups};
+    use super::table::{
+        Frame, balanced, is_gap, looks_like_numbers, name_order, named, sample_sets, task_groups,
+    };
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -6,6 +6,7 @@ mod config;
 mod errors;
 mod files;
 mod fixture;
+mod guards;
 mod help;
 mod interruption;
 mod model_file;

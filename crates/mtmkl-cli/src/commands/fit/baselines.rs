@@ -7,7 +7,7 @@ use anyhow::Result;
 use mtmkl::select::{Fold, Grid, Limits, Metric, Search, Trial, in_parallel, split};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Model, Pool, Prepared, Problem};
-use mtmkl_table::{Dataset, Equals, Goal, Predictions, strata};
+use mtmkl_table::{Equals, Goal, Predictions, strata};
 
 use super::judge::{Judged, Trained};
 use super::limits::{fitting_of, preparation_of};
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::score::{metric, score};
 
 /// Without being asked, baselines are fitted where (all rows)² × kernels × (machines on a row) is at most this: a second or so.
-const LITTLE: f64 = 1e7;
+const LITTLE: f64 = 5e7;
 
 /// Folds of the training rows that a single kernel is chosen on.
 const FOLDS: usize = 3;
@@ -124,15 +124,7 @@ impl Fit {
         let (mut frame, mut records) = (self.frame.clone(), self.records.clone());
         let mut asked = judged.records.clone();
         (frame.task, records.task, asked.task) = (None, None, None);
-        let dataset = Dataset::new(
-            &frame,
-            &self.table,
-            &records,
-            &self.train,
-            &self.grams,
-            Equals::Merged,
-            self.ledger.left(),
-        )?;
+        let dataset = self.dataset(&frame, &records, &self.train, Equals::Merged)?;
         let rows = self.training_rows(&dataset.rows);
         let mut own = args.clone();
         own.sharing = None;

@@ -5,6 +5,7 @@ mod grams;
 mod judge;
 mod limits;
 mod open;
+mod room;
 mod save;
 
 use anyhow::{Result, anyhow};
@@ -23,7 +24,7 @@ use super::Outcome;
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::words::count;
-use crate::{choices, output};
+use crate::{choices, guards, output};
 
 /// Notes that the program keeps in a model beside those of the table.
 pub mod notes {
@@ -91,6 +92,8 @@ pub(super) struct Learned {
     pub(super) model: Model,
     ledger: Ledger,
     scores: Scores,
+    /// What a person should know.
+    warnings: Vec<String>,
 }
 
 impl Fit {
@@ -127,6 +130,7 @@ impl Fit {
         let preparation = preparation_of(args, &self.ledger)?;
         let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
+        let mut warnings = guards::of_kernels(args, &prepared);
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         drop(fitting);
         let training_rows = self.training_rows(&rows);
@@ -139,12 +143,14 @@ impl Fit {
         };
         let scores = self.scores(args, &judged, &trained)?;
         progress.finish();
-        scores.warnings.iter().for_each(|text| output::note(text));
+        warnings.extend(scores.warnings.iter().cloned());
+        warnings.iter().for_each(|text| output::note(text));
         self.keep_notes(&mut model, &training_rows, &scores)?;
         Ok(Learned {
             model,
             ledger: self.ledger.clone(),
             scores,
+            warnings,
         })
     }
 
@@ -161,7 +167,9 @@ impl Fit {
             problem: what,
         } = error
         else {
-            return choices::said_as_flag(error, args);
+            return self
+                .too_large(&error, args)
+                .unwrap_or_else(|| choices::said_as_flag(error, args));
         };
         let file = &self.table.source;
         let line = |set: usize, row: usize| {
@@ -248,6 +256,9 @@ impl Learned {
         object["scores"] = self.scores.json();
         if self.scores.methods.len() > 1 {
             object["baselines"] = self.scores.baselines();
+        }
+        if !self.warnings.is_empty() {
+            object["warnings"] = json!(self.warnings);
         }
         object
     }

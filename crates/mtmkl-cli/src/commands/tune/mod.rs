@@ -265,6 +265,11 @@ impl Tune {
                 _ => located(error),
             }
         })?;
+        let weights = self.fit.fold_weights(dataset, &self.folds)?;
+        let search = match &weights {
+            Some(weights) => search.with_weights(weights).map_err(located)?,
+            None => search,
+        };
         let mut silent = Progress::new(false, true, args.fit.tol);
         let fitting = fitting_of(&args.fit, stop, &mut silent)?;
         // Said now: a journal without results would be in the way of the next try.
@@ -454,6 +459,7 @@ impl Tune {
             )
             .bytes(format!("{:?} {} {:?}", args.time_limit, args.seed, self.fit.frame).as_bytes())
             .bytes(format!("{:?} {:?}", records.target, records.task).as_bytes())
+            .bytes(format!("{:?}", args.class_weight).as_bytes())
             .numbers(records.numbers.as_deref().unwrap_or_default())
             .numbers(records.weights.as_deref().unwrap_or_default());
         for set in &dataset.samples {
