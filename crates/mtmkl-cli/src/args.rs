@@ -169,8 +169,8 @@ pub enum Command {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// The folder for report.html and boundaries.svg
-    #[arg(long, short, default_value = ".", value_name = "FOLDER")]
+    /// The folder for report.html and boundaries.svg; one that is made for them is ignored by git
+    #[arg(long, short, default_value = "mtmkl-demo", value_name = "FOLDER")]
     pub output: PathBuf,
     /// Print one JSON object instead of tables
     #[arg(long)]

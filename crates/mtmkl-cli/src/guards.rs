@@ -31,12 +31,14 @@ pub fn note_unknown_classes(frame: &Frame, source: &str, records: &Records) {
 }
 
 /// Kernels that tell no rows apart, or all: those that someone named, or all there are. And weights of kernels that are learned without labels.
-pub fn of_kernels(args: &FitArgs, prepared: &Prepared) -> Vec<String> {
+/// `noted` are kernels about which something was said already.
+pub fn of_kernels(args: &FitArgs, prepared: &Prepared, noted: &[String]) -> Vec<String> {
     let problem = prepared.problem();
     let kernels = &problem.spec().kernels;
     let likeness = prepared.likeness();
     let those = |is: fn(Likeness) -> bool| -> Vec<&str> {
         let found = kernels.iter().zip(&likeness);
+        let found = found.filter(|(view, _)| !noted.contains(&view.name));
         let found = found.filter(|(_, like)| like.is_some_and(is));
         found.map(|(view, _)| view.name.as_str()).collect()
     };

@@ -409,6 +409,71 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
 }
 
 #[test]
+fn weights_of_a_fold_are_those_of_its_tasks() {
+    let (problem, _) = problem();
+    let prepared = problem.prepare(&Preparation::default()).unwrap();
+    let grid = Grid::new(&MachineSpec::svc(1.0), &[SharingSpec::uniform()], 1, &[]).unwrap();
+    let (sets, folds) = (vec![vec![0, 1, 2, 3]], folds());
+    let weight = |fold: usize, row: usize| 1.0 + ((7 * row + fold) % 5) as f64;
+    let weights: Vec<Vec<Vec<f64>>> = (0..folds.len())
+        .map(|fold| {
+            [60, 40]
+                .map(|count| (0..count).map(|row| weight(fold, row)).collect())
+                .to_vec()
+        })
+        .collect();
+    let search = || Search::new(&problem, &sets, &grid, &folds).unwrap();
+    let objectives = |search: &Search<'_>| -> Vec<f64> {
+        let mut found = Vec::new();
+        for chain in grid.chains(folds.len()) {
+            let tell = |trial: mtmkl::select::Trial<'_>| {
+                found.push(trial.model.outcome().objective);
+                ControlFlow::Continue(())
+            };
+            let pool = prepared.pool();
+            search
+                .follow(&prepared, &chain, None, &limits(), pool, tell)
+                .unwrap();
+        }
+        found
+    };
+    let found = objectives(&search().with_weights(&weights).unwrap());
+    for (fold, found) in found.iter().enumerate() {
+        let tasks = problem.tasks().iter().map(|task| {
+            let learned: Vec<bool> = (0..60).map(|row| row % 3 != fold).collect();
+            let mut task = task.restricted(&learned[..if task.samples == 0 { 60 } else { 40 }]);
+            let rows = 0..task.rows.count(0);
+            task.weights = Some(
+                rows.map(|at| weight(fold, task.rows.position(at)))
+                    .collect(),
+            );
+            task
+        });
+        let spec = problem.spec().clone();
+        let by_hand = Problem::new(spec, problem.samples().to_vec(), tasks.collect()).unwrap();
+        let mut run = Fitting {
+            tolerance: 1e-8,
+            ..Fitting::default()
+        };
+        let by_hand = by_hand.fit(&mut run).unwrap().outcome().objective;
+        assert!(
+            (found - by_hand).abs() <= 1e-7 * by_hand,
+            "{found} {by_hand}"
+        );
+    }
+    let plain = objectives(&search());
+    assert!(
+        plain
+            .iter()
+            .zip(&found)
+            .all(|(a, b)| (a - b).abs() > 1e-3 * b)
+    );
+    for wrong in [&weights[1..], &[vec![vec![1.0; 60]], vec![], vec![]]] {
+        assert!(search().with_weights(wrong).is_err());
+    }
+}
+
+#[test]
 fn decisions_of_every_machine() {
     let mut random = Random::new(3);
     let values: Vec<f64> = (0..60).map(|_| random.uniform()).collect();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod behaviour;
+mod class_weights;
 mod config;
 mod errors;
 mod files;

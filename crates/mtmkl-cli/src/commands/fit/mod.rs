@@ -115,7 +115,7 @@ impl Fit {
         let (rows, tasks) = (dataset.rows, dataset.tasks.clone());
         let located = |error| self.located(error, &rows, &tasks, args);
         let problem = Problem::new(spec, dataset.samples, dataset.tasks).map_err(located)?;
-        for name in odd {
+        for name in &odd {
             output::note(&format!(
                 "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize false \
                  keeps their size"
@@ -130,7 +130,7 @@ impl Fit {
         let preparation = preparation_of(args, &self.ledger)?;
         let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
-        let mut warnings = guards::of_kernels(args, &prepared);
+        let mut warnings = guards::of_kernels(args, &prepared, &odd);
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         drop(fitting);
         let training_rows = self.training_rows(&rows);

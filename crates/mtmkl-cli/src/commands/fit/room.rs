@@ -11,6 +11,9 @@ use super::open::Fit;
 use crate::args::FitArgs;
 use crate::choices;
 
+/// Fewer rows than this are no way out.
+const FEW: usize = 10;
+
 impl Fit {
     /// The error of a problem that does not fit, with the number of rows that would; none for other errors.
     pub(super) fn too_large(&self, error: &mtmkl::Error, args: &FitArgs) -> Option<anyhow::Error> {
@@ -42,7 +45,7 @@ impl Fit {
         }
         let digits = u32::try_from(fits.to_string().len()).unwrap_or(0);
         let step = 10_usize.pow(digits.saturating_sub(2));
-        Some(fits / step * step).filter(|rows| *rows > 0)
+        Some(fits / step * step).filter(|rows| *rows >= FEW)
     }
 
     /// Whether a fit on a sample of so many rows would have memory enough.
