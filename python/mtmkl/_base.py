@@ -137,6 +137,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
         model = _core.fit(
             kernels=kernels.pairs,
+            named=self.kernels is not None,
             machine=json.dumps(machine),
             sharing=json.dumps(sharing),
             solver=json.dumps({"name": self.solver}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from . import _core
 from ._base import Factors, MKLEstimator, Vector, class_values, sample_weights, target_name
 from ._sharing import Sharing
 from ._table import Table, groups, read, text, texts, whole
+from ._warnings import DataWarning
 
 
 class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
@@ -196,11 +198,18 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
                 "to make one task of each class, or fit the classes one against the rest yourself"
             )
         self.classes_ = classes
+        names = [text(value) for value in classes]
+        if np.issubdtype(labels.dtype, np.number) and _core.looks_like_numbers(names, table.count):
+            warnings.warn(
+                f"y has {len(classes)} different numbers in {table.count} samples, each of which is taken for a class; MKLRegressor predicts "
+                "numbers",
+                DataWarning,
+                stacklevel=2,
+            )
         by_class = self._class_weights()
         if by_class is not None:
             # What costs nothing is not there.
             weights = np.where(by_class[codes] > 0, weights, 0.0)
-        names = [text(value) for value in classes]
         targets: list[tuple[str | None, Vector | None]]
         goal: dict[str, Any]
         if len(classes) == 2:

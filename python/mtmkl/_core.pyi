@@ -142,6 +142,7 @@ def sharings() -> list[tuple[str, list[str], list[str]]]: ...
 def fit(
     *,
     kernels: Sequence[tuple[str | None, str]],
+    named: bool,
     machine: str,
     sharing: str,
     solver: str,

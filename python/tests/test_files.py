@@ -299,7 +299,14 @@ def test_scores_of_the_program_are_kept_and_shown(program, folder):
     printed = json.loads(run(program, "fit", folder / "sites.csv", *options, "--json", "-o", path))
     model = mtmkl.load(path)
     assert model.scores_ == printed["scores"]
-    assert [method["name"].split(":")[0] for method in model.scores_["methods"]] == ["learned", "uniform", "best single"]
+    assert [method["name"].split(":")[0] for method in model.scores_["methods"]] == [
+        "learned",
+        "majority class",
+        "uniform",
+        "best single",
+        "pooled",
+        "each alone",
+    ]
     run(program, "report", path, "-o", folder / "report.html")
     theirs, ours = (folder / "report.html").read_text(), model.report()
     for words in (

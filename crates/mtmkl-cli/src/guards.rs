@@ -140,14 +140,12 @@ pub fn of_scores(
 /// Standard errors that are more than chance.
 const BEYOND_CHANCE: f64 = 2.0;
 
-/// Whether the mean of own − theirs is more than two of its standard errors above 0.
+/// Σ d > 2 √Σ d², d = own − theirs: the difference is more than two of the standard errors that it would have if there were none. Of right and
+/// wrong answers this is `McNemar`'s test.
 fn is_worse(own: &[f64], theirs: &[f64]) -> bool {
-    let rows = own.len() as f64;
-    let differences: Vec<f64> = own.iter().zip(theirs).map(|(a, b)| a - b).collect();
-    let mean = differences.iter().sum::<f64>() / rows;
-    let squares: f64 = differences.iter().map(|one| (one - mean).powi(2)).sum();
-    let error = (squares / (rows - 1.0) / rows).sqrt();
-    mean > BEYOND_CHANCE * error
+    let differences = || own.iter().zip(theirs).map(|(a, b)| a - b);
+    let squares: f64 = differences().map(|one| one * one).sum();
+    differences().sum::<f64>() > BEYOND_CHANCE * squares.sqrt()
 }
 
 #[cfg(test)]
@@ -158,13 +156,14 @@ mod tests {
     fn chance_is_no_reason_to_warn() {
         let right = vec![0.0; 100];
         let mut wrong = right.clone();
-        for (row, wanted) in [false, false, false, true].into_iter().enumerate() {
+        for (row, wanted) in [false, false, false, false, true].into_iter().enumerate() {
             wrong[row] = 1.0;
             assert_eq!(is_worse(&wrong, &right), wanted);
         }
         assert!(!is_worse(&right, &wrong));
         // Always a little worse is worse; equal is not.
-        assert!(is_worse(&[1.5, 2.5, 3.5], &[1.0, 2.0, 3.0]));
+        assert!(is_worse(&[1.5; 5], &[1.4; 5]));
+        assert!(!is_worse(&[1.5, 1.4, 3.5, 0.0], &[1.4, 1.5, 3.0, 0.2]));
         assert!(!is_worse(&right, &right));
         assert!(!is_worse(&[1.0], &[0.0]));
     }

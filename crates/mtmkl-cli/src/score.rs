@@ -291,9 +291,12 @@ fn by_class(
 /// What a metric of labels looks at, for rows whose tasks have one decision value each: the value where order matters, else the
 /// prediction ±1, which is the machine's word on a value of exactly 0.
 fn said(predictions: &Predictions, rows: &[usize], metric: Metric) -> Vec<f64> {
-    let of = |row: usize| match metric.is_of_order() {
-        true => predictions.decisions[row][0],
-        false => predictions.numbers[row],
+    let of = |row: usize| {
+        if metric.is_of_order() {
+            predictions.decisions[row][0]
+        } else {
+            predictions.numbers[row]
+        }
     };
     rows.iter().map(|&row| of(row)).collect()
 }

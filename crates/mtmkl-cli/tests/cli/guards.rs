@@ -75,7 +75,7 @@ fn numbers_are_not_taken_for_classes_unasked() {
     assert!(said.contains("numbers to predict"), "{said}");
     // Words are classes, however many.
     let words = numbers(40, 30, 0)
-        .replace("\n", "w\n")
+        .replace('\n', "w\n")
         .replacen("yw", "y", 1);
     folder.file("w.csv", words);
     let ran = folder.run("fit w.csv --target y --kernel linear --max-passes 2");

@@ -196,33 +196,39 @@ impl Fit {
         Ok(Some(best))
     }
 
-    /// The training rows in folds, each with the mix of tasks and classes.
+    /// The training rows in folds, each with the mix of tasks and classes; classes with fewer rows than folds are learned from only.
     fn folds(&self, args: &FitArgs, rows: &[Vec<usize>]) -> Result<Vec<Fold>> {
+        let sets = rows.iter().enumerate();
+        let places: Vec<(usize, usize)> = sets
+            .flat_map(|(set, rows)| (0..rows.len()).map(move |at| (set, at)))
+            .collect();
         let all: Vec<usize> = rows.iter().flatten().copied().collect();
         let strata = split::numbered(&strata(&self.frame, &self.records, &all));
-        let ends: Vec<usize> = rows
-            .iter()
-            .scan(0, |end, rows| {
-                *end += rows.len();
-                Some(*end)
-            })
-            .collect();
-        let by_set = |chosen: &[usize]| {
+        let mut counts = vec![0_usize; all.len()];
+        for &stratum in &strata {
+            counts[stratum] += 1;
+        }
+        let (many, few): (Vec<usize>, Vec<usize>) =
+            (0..all.len()).partition(|&row| counts[strata[row]] >= FOLDS);
+        let by_set = |chosen: &mut dyn Iterator<Item = usize>| {
             let mut sets = vec![Vec::new(); rows.len()];
-            for &row in chosen {
-                let set = ends.partition_point(|&end| end <= row);
-                sets[set].push(row + rows[set].len() - ends[set]);
+            for row in chosen {
+                let (set, at) = places[row];
+                sets[set].push(at);
             }
             sets
         };
-        let folds = split::k_fold(&strata, None, FOLDS, args.seed)?;
-        Ok(folds
-            .iter()
-            .map(|fold| Fold {
-                learn: by_set(&fold.train),
-                held: by_set(&fold.validation),
-            })
-            .collect())
+        let own: Vec<usize> = many.iter().map(|&row| strata[row]).collect();
+        let folds = split::k_fold(&own, None, FOLDS, args.seed)?;
+        let folds = folds.iter().map(|fold| {
+            let learn = fold.train.iter().map(|&row| many[row]);
+            let held = fold.validation.iter().map(|&row| many[row]);
+            Fold {
+                learn: by_set(&mut learn.chain(few.iter().copied())),
+                held: by_set(&mut { held }),
+            }
+        });
+        Ok(folds.collect())
     }
 
     /// How good a fit is on the rows of a fold that it did not see.

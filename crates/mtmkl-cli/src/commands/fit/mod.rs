@@ -144,7 +144,9 @@ impl Fit {
         let scores = self.scores(args, &judged, &trained)?;
         progress.finish();
         warnings.extend(scores.warnings.iter().cloned());
-        warnings.iter().for_each(|text| output::note(text));
+        for text in &warnings {
+            output::note(text);
+        }
         self.keep_notes(&mut model, &training_rows, &scores)?;
         Ok(Learned {
             model,
