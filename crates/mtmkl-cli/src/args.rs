@@ -22,7 +22,7 @@ use crate::words::listing;
 /// What a new user may want to do first.
 const FIT_EXAMPLES: &str = "\
 Examples:
-  mtmkl fit iris.csv --target species --scale standard --test-fraction 0.3 --baselines
+  mtmkl fit iris.csv --target species --scale standard --test-fraction 0.3
   mtmkl fit sites.csv --target fault --task site --kernel linear --kernel 'rbf:sigma=1|2|4' -o sites.mtmkl
   mtmkl fit names.csv --target y --kernel precomputed:path=k1.npy --kernel precomputed:path=k2.npy
   mtmkl fit data.csv --config run.toml --C 10
