@@ -201,8 +201,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         names = [text(value) for value in classes]
         if np.issubdtype(labels.dtype, np.number) and _core.looks_like_numbers(names, table.count):
             warnings.warn(
-                f"y has {len(classes)} different numbers in {table.count} samples, each of which is taken for a class; MKLRegressor predicts "
-                "numbers",
+                f"y has {len(classes)} different numbers in {table.count} samples, each of which is taken for a class; MKLRegressor "
+                "predicts numbers",
                 DataWarning,
                 stacklevel=2,
             )

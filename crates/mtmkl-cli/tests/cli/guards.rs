@@ -385,3 +385,86 @@ fn nothing_is_said_where_nothing_is_wrong() {
         }
     }
 }
+
+/// Baselines against fits by hand, and none where nobody wants them.
+#[test]
+fn baselines_are_the_fits_that_they_stand_for() {
+    let folder = Folder::new();
+    folder.file("train.csv", two_tasks(120));
+    let table = two_tasks(200);
+    let lines: Vec<&str> = table.lines().collect();
+    folder.file(
+        "test.csv",
+        format!("{}\n{}\n", lines[0], lines[121..].join("\n")),
+    );
+    let kernels = "--kernel rbf@a --kernel rbf@b --kernel rbf --tol 1e-8";
+    let fit = |more: &str| {
+        let ran = folder.run(&format!(
+            "fit train.csv --target label --test test.csv {kernels} --json {more}"
+        ));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.json()
+    };
+    let names = |fitted: &serde_json::Value| -> Vec<String> {
+        let methods = fitted["scores"]["methods"].as_array().unwrap();
+        methods
+            .iter()
+            .map(|method| method["name"].as_str().unwrap().to_string())
+            .collect()
+    };
+    let fitted = fit("--task site");
+    let found = names(&fitted);
+    assert_eq!(found[..3], ["learned", "majority class", "uniform"]);
+    assert_eq!(found[4..], ["pooled", "each alone"]);
+    let score = |name: &str| {
+        let at = found.iter().position(|known| known == name).unwrap();
+        fitted["scores"]["methods"][at].clone()
+    };
+    let alone = |flags: &str| {
+        let fitted = fit(&format!("--no-baselines {flags}"));
+        assert_eq!(names(&fitted), ["learned", "majority class"], "{flags}");
+        fitted["scores"]["methods"][0].clone()
+    };
+    assert_eq!(
+        score("uniform")["tasks"],
+        alone("--task site --sharing uniform")["tasks"]
+    );
+    assert_eq!(
+        score("each alone")["tasks"],
+        alone("--task site --sharing independent")["tasks"]
+    );
+    // Without tasks, all rows are one: the same figure for all of them together.
+    assert_eq!(score("pooled")["together"], alone("--ignore site")["mean"]);
+    // The single kernel is one that the training rows choose: whatever stands in the test rows.
+    let single = found[3].strip_prefix("best single: ").unwrap().to_string();
+    let weights = ["rbf@a", "rbf@b", "rbf"].map(|name| if name == single { "1" } else { "0" });
+    let by_hand = alone(&format!(
+        "--task site --sharing fixed --weights {}",
+        weights.join(",")
+    ));
+    assert_eq!(score(&found[3])["tasks"], by_hand["tasks"]);
+    let turned = lines[121..]
+        .join("\n")
+        .replace(",yes", ",NO")
+        .replace(",no", ",yes")
+        .replace(",NO", ",no");
+    folder.file("test.csv", format!("{}\n{turned}\n", lines[0]));
+    assert_eq!(names(&fit("--task site"))[3], found[3]);
+    // On rows that were learned from nothing is compared unasked; where time is short neither.
+    let plain = folder
+        .run(&format!(
+            "fit train.csv --target label --task site {kernels} --json"
+        ))
+        .json();
+    assert_eq!(names(&plain), ["learned"]);
+    let short = folder.run(&format!(
+        "fit train.csv --target label --task site --test test.csv {kernels} --time-limit 100"
+    ));
+    assert!(
+        short
+            .stdout
+            .contains("(no simpler models beside it, since time is short; --baselines fits them)"),
+        "{}",
+        short.stdout
+    );
+}

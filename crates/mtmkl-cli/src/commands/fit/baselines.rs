@@ -44,16 +44,18 @@ impl Wanted {
         let rows: usize = trained.rows.iter().map(Vec::len).sum();
         let machines = shape.tasks.div_ceil(trained.rows.len());
         let cost = (rows * rows) as f64 * (shape.kernels * machines) as f64;
-        if !held_out || fit.frame.goal == Goal::OneClass {
-            Self::None(None)
-        } else if cost <= LITTLE {
-            Self::All
+        let why = if !held_out || fit.frame.goal == Goal::OneClass {
+            return Self::None(None);
+        } else if args.time_limit.is_some() {
+            "time is short"
+        } else if cost > LITTLE {
+            "they would take a while"
         } else {
-            Self::None(Some(
-                "no simpler models beside it, since they would take a while; --baselines fits them"
-                    .to_string(),
-            ))
-        }
+            return Self::All;
+        };
+        Self::None(Some(format!(
+            "no simpler models beside it, since {why}; --baselines fits them"
+        )))
     }
 }
 
@@ -61,7 +63,7 @@ impl Wanted {
 type Answers = Vec<(String, Predictions)>;
 
 impl Fit {
-    /// The answers of all baselines that differ from the model, and remarks about those that cannot be.
+    /// The answers of all baselines that differ from the model, and remarks about those that cannot be. What Ctrl-C cuts short is left out.
     pub(super) fn baselines(
         &self,
         args: &FitArgs,
@@ -69,46 +71,51 @@ impl Fit {
         judged: &Judged,
         trained: &Trained<'_>,
     ) -> Result<(Answers, Vec<String>)> {
-        if let Wanted::None(why) = wanted {
-            return Ok((Vec::new(), why.iter().cloned().collect()));
-        }
         let (mut answers, mut remarks) = (Answers::new(), Vec::new());
+        if let Wanted::None(why) = wanted {
+            remarks.extend(why.clone());
+            return Ok((answers, remarks));
+        }
         let kernels = trained.model.kernels();
-        let predict = |model: &Model| {
-            let (own, rows) = ((&self.frame, &judged.records), trained.training_rows);
-            self.predictions(judged, own, rows, model, trained.prepared)
-        };
+        let sharing = trained.model.sharing().name();
         let with = |sharing: &SharingSpec| -> Result<Predictions> {
             let prepared = trained.prepared.with(trained.model.machine(), sharing)?;
-            predict(&quietly(args, trained, &prepared)?)
+            let model = quietly(args, trained, &prepared)?;
+            let (own, rows) = ((&self.frame, &judged.records), trained.training_rows);
+            self.predictions(judged, own, rows, &model, trained.prepared)
         };
-        if kernels.len() > 1 && trained.model.sharing().name() != "uniform" {
-            answers.push(("uniform".to_string(), with(&SharingSpec::uniform())?));
+        let mut add = |name: String, answer: Predictions| {
+            if !trained.stop.is_requested() {
+                answers.push((name, answer));
+            }
+        };
+        if kernels.len() > 1 && sharing != "uniform" {
+            add("uniform".to_string(), with(&SharingSpec::uniform())?);
         }
         // Without known answers nothing can be chosen, and no answer is right or wrong.
-        if kernels.len() > 1 && self.frame.goal != Goal::OneClass {
+        let is_judged = self.frame.goal != Goal::OneClass;
+        if kernels.len() > 1 && is_judged {
             match self.best_single(args, trained) {
                 Ok(Some(best)) => {
                     let mut weights = vec![0.0; kernels.len()];
                     weights[best] = 1.0;
                     let name = format!("best single: {}", kernels[best].name);
-                    answers.push((name, with(&SharingSpec::fixed(weights))?));
+                    add(name, with(&SharingSpec::fixed(weights))?);
                 }
                 Ok(None) => {}
                 Err(error) => remarks.push(format!("no single kernel could be chosen: {error:#}")),
             }
         }
-        if self.frame.task.is_some() && self.frame.goal != Goal::OneClass && trained.rows.len() > 1
-        {
+        if self.frame.task.is_some() && is_judged && trained.rows.len() > 1 {
             match self.pooled(args, judged, trained) {
-                Ok(predictions) => answers.push(("pooled".to_string(), predictions)),
+                Ok(answer) => add("pooled".to_string(), answer),
                 Err(error) => remarks.push(format!("the tasks could not be pooled: {error:#}")),
             }
-            if trained.model.sharing().name() != "independent" {
+            if sharing != "independent" {
                 let mut own = args.clone();
                 own.sharing = Some("independent".to_string());
                 let sharing = choices::sharing(&own, trained.rows.len())?;
-                answers.push(("each alone".to_string(), with(&sharing)?));
+                add("each alone".to_string(), with(&sharing)?);
             }
         }
         Ok((answers, remarks))
