@@ -25,12 +25,14 @@ from ._sharing import (
     Tang,
     Uniform,
 )
+from ._warnings import DataWarning
 
 __all__ = [
     "MKLSVDD",
     "PSCS",
     "BoxSimplex",
     "Common",
+    "DataWarning",
     "Fixed",
     "Group",
     "Independent",

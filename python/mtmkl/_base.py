@@ -6,7 +6,7 @@ import html
 import json
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +25,9 @@ from ._table import Table, groups, program_rows, read, text
 from ._types import Limits, New, Set, Task
 
 Vector = NDArray[np.float64]
+
+#: What an error costs, by the rows of a task and how often each counts.
+Factors = Callable[[NDArray[np.intp], Vector], Vector]
 
 #: Fields of `trace_`.
 _PASS = np.dtype(
@@ -85,22 +88,21 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         target_name: str | None,
         same: Vector | None = None,
-        factors: Vector | None = None,
+        factors: Factors | None = None,
         extra: dict[str, Any] | None = None,
     ) -> Self:
         """Fits one task for each task of the table and each of ``targets`` (a name, where they are classes, and n values).
 
-        ``weights`` say how often each sample counts, ``factors`` (the weights of classes) what an error costs. ``same`` tells samples
-        apart that have the same row: their class or target.
+        ``weights`` say how often each sample counts, ``factors`` (the weights of classes) what an error costs, for the rows of a task and
+        how often each counts. ``same`` tells samples apart that have the same row: their class or target.
         """
         names: list[str] = []
         origins: list[NDArray[np.intp]] = []
         counts: list[Vector] = []
-        prices = weights if factors is None else weights * factors
         scales: list[tuple[float, float]] = []
         if table.rows is not None:
             specs = [spec for _, spec in self._resolved(table).pairs]
-            scales = _core.column_scales(table.rows, np.where(prices > 0, weights, 0.0), str(self.scale), specs)
+            scales = _core.column_scales(table.rows, weights, str(self.scale), specs)
         position = table.indices.index(-1) if -1 in table.indices else -1
         frame = _core.Frame(
             table.columns,
@@ -112,9 +114,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         if table.rows is not None:
             table = replace(table, rows=frame.scaled(table.rows))
         named = None if table.tasks is None else table.tasks.tolist()
-        counted = np.where(prices > 0, weights, 0.0)
         same = None if same is None else np.ascontiguousarray(same)
-        for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", counted, same):
+        for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", weights, same):
             names.append(name)
             origins.append(own_rows.astype(np.intp))
             counts.append(own_weights)
@@ -123,7 +124,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         tasks: list[Task] = []
         totals: list[float] = []
         for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
-            own = count if factors is None else count * factors[members]
+            own = count if factors is None else count * factors(members, count)
             for label, values in targets:
                 totals.append(float(own.sum()))
                 tasks.append(
@@ -145,6 +146,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
         model = _core.fit(
             kernels=kernels.pairs,
+            named=self.kernels is not None,
             machine=json.dumps(machine),
             sharing=json.dumps(sharing),
             solver=json.dumps({"name": self.solver}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -12,9 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from . import _core
-from ._base import MKLEstimator, Vector, class_values, sample_weights, target_name
+from ._base import Factors, MKLEstimator, Vector, class_values, sample_weights, target_name
 from ._sharing import Sharing
 from ._table import Table, groups, read, text, texts, whole
+from ._warnings import DataWarning
 
 
 class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
@@ -203,17 +205,26 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
                 "to make one task of each class, or fit the classes one against the rest yourself"
             )
         self.classes_ = classes
-        factors = self._class_factors(codes, weights, table)
-        prices = weights * factors
         names = [text(value) for value in classes]
+        if np.issubdtype(labels.dtype, np.number) and _core.looks_like_numbers(names, table.count):
+            warnings.warn(
+                f"y has {len(classes)} different numbers in {table.count} samples, each of which is taken for a class; MKLRegressor "
+                "predicts numbers",
+                DataWarning,
+                stacklevel=2,
+            )
+        by_class = self._class_weights()
+        if by_class is not None:
+            # What costs nothing is not there.
+            weights = np.where(by_class[codes] > 0, weights, 0.0)
         targets: list[tuple[str | None, Vector | None]]
         goal: dict[str, Any]
         if len(classes) == 2:
-            self._one_class_tasks(table, codes, prices)
+            self._one_class_tasks(table, codes, weights)
             goal = {"binary": {"classes": names}}
             targets = [(None, np.where(codes == 1, 1.0, -1.0))]
         else:
-            lost = [name for at, name in enumerate(names) if not np.any(prices[codes == at] > 0)]
+            lost = [name for at, name in enumerate(names) if not np.any(weights[codes == at] > 0)]
             if lost:
                 raise ValueError(f"class {lost[0]!r} has only samples of weight 0; leave them out")
             goal = {"multiclass": {"classes": names, "scheme": "ova"}}
@@ -225,30 +236,34 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
             weights,
             target_name=target_name(y),
             same=codes.astype(np.float64),
-            factors=factors,
+            factors=self._class_factors(codes, by_class),
             extra=class_values(classes, self.class_weight),
         )
 
-    def _class_factors(self, codes: NDArray[np.intp], weights: Vector, table: Table) -> Vector:
-        """Each row's factor of C by its class."""
+    def _class_weights(self) -> Vector | None:
+        """What an error costs, by class; None where nothing is said, or what balances the classes."""
+        if self.class_weight is None or self.class_weight == "balanced":
+            return None
+        if not isinstance(self.class_weight, dict):
+            raise ValueError(f"class_weight is {self.class_weight!r}, expected a dict, 'balanced' or None")
+        strange = [key for key in self.class_weight if key not in self.classes_]
+        if strange:
+            raise ValueError(f"class_weight has {strange[0]!r}, which is none of the classes {self.classes_.tolist()}")
+        by_class = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+        if not np.all(np.isfinite(by_class) & (by_class >= 0)):
+            raise ValueError(f"class_weight is {self.class_weight!r}, expected numbers ≥ 0")
+        return by_class
+
+    def _class_factors(self, codes: NDArray[np.intp], by_class: Vector | None) -> Factors | None:
+        """Each row's factor of C by its class, for the rows of a task and how often each counts."""
         if self.class_weight is None:
-            return np.ones(table.count)
-        if self.class_weight != "balanced":
-            if not isinstance(self.class_weight, dict):
-                raise ValueError(f"class_weight is {self.class_weight!r}, expected a dict, 'balanced' or None")
-            strange = [key for key in self.class_weight if key not in self.classes_]
-            if strange:
-                raise ValueError(f"class_weight has {strange[0]!r}, which is none of the classes {self.classes_.tolist()}")
-            by_class = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
-            if not np.all(np.isfinite(by_class) & (by_class >= 0)):
-                raise ValueError(f"class_weight is {self.class_weight!r}, expected numbers ≥ 0")
-            return by_class[codes]
-        factors = np.ones(table.count)
-        for _, rows in groups(table.tasks, table.count, "all"):
-            totals = np.bincount(codes[rows], weights=weights[rows], minlength=len(self.classes_))
-            present = totals > 0
-            shares = np.divide(weights[rows].sum(), present.sum() * totals, out=np.ones(len(totals)), where=present)
-            factors[rows] = shares[codes[rows]]
+            return None
+
+        def factors(members: NDArray[np.intp], counts: Vector) -> Vector:
+            own = codes[members]
+            prices = _core.balanced(len(self.classes_), own.tolist(), counts) if by_class is None else by_class
+            return prices[own]
+
         return factors
 
     def _one_class_tasks(self, table: Table, codes: NDArray[np.intp], weights: Vector) -> None:

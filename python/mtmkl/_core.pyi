@@ -11,10 +11,12 @@ __all__ = [
     "Frame",
     "Model",
     "__version__",
+    "balanced",
     "column_scales",
     "fit",
     "is_gap",
     "kernel_specs",
+    "looks_like_numbers",
     "name_order",
     "named",
     "sample_sets",
@@ -138,6 +140,8 @@ def sample_sets(
     weights: NDArray[np.float64],
     same: NDArray[np.float64] | None,
 ) -> list[tuple[str, NDArray[np.uintp], NDArray[np.float64]]]: ...
+def balanced(classes: int, codes: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def looks_like_numbers(values: Sequence[str], rows: int) -> bool: ...
 def kernel_specs(spec: str) -> list[str]: ...
 def usual_kernels() -> list[str]: ...
 def usual_sharing(machine: str, tasks: int) -> str: ...
@@ -145,6 +149,7 @@ def sharings() -> list[tuple[str, list[str], list[str]]]: ...
 def fit(
     *,
     kernels: Sequence[tuple[str | None, str]],
+    named: bool,
     machine: str,
     sharing: str,
     solver: str,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -13,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import MKLEstimator, sample_weights
 from ._sharing import Sharing
 from ._table import read
+from ._warnings import DataWarning
 
 
 class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
@@ -101,7 +104,17 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         """
         table, _ = read(self, X, task=task, reset=True)
         weights = sample_weights(sample_weight, table)
-        return self._solve(table, "one-class", [(None, None)], weights, target_name=None)
+        self._solve(table, "one-class", [(None, None)], weights, target_name=None)
+        learned = json.loads(self._model.sharing)["name"] not in ("uniform", "fixed")
+        if len(self.kernel_names_) > 1 and learned:
+            warnings.warn(
+                f"{type(self).__name__} learns the weights of {len(self.kernel_names_)} kernels without labels, and prefers the flattest "
+                "of them (the widest, if they differ in width) whatever the samples are; sharing='uniform' takes all alike, kernels=[…] "
+                "names one",
+                DataWarning,
+                stacklevel=2,
+            )
+        return self
 
     def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """Decision values, ≥ 0 for inliers.

@@ -216,6 +216,7 @@ def test_a_model_of_the_library_has_no_description_and_works(tmp_path, rng):
     made = MKLClassifier(["linear", "rbf"]).fit(np.vstack([X, X + 0.1]), np.tile(labels, 2), task=np.repeat(["a", "b"], 20))
     bare = _core.fit(
         kernels=[(None, "linear"), (None, "rbf")],
+        named=True,
         machine='{"name": "svc", "C": 1.0}',
         sharing='{"name": "pscs", "p": 2.0, "q": 1.0}',
         solver='{"name": "newton"}',
@@ -299,12 +300,19 @@ def test_scores_of_the_program_are_kept_and_shown(program, folder):
     printed = json.loads(run(program, "fit", folder / "sites.csv", *options, "--json", "-o", path))
     model = mtmkl.load(path)
     assert model.scores_ == printed["scores"]
-    assert [method["name"].split(":")[0] for method in model.scores_["methods"]] == ["learned", "uniform", "best single"]
+    assert [method["name"].split(":")[0] for method in model.scores_["methods"]] == [
+        "learned",
+        "majority class",
+        "uniform",
+        "best single",
+        "pooled",
+        "each alone",
+    ]
     run(program, "report", path, "-o", folder / "report.html")
     theirs, ours = (folder / "report.html").read_text(), model.report()
     for words in (
         "uniform average",
-        "best single kernel, in hindsight",
+        "best single kernel: ",
         printed["scores"]["split"],
         "predicting sick",
         "rows learned from",

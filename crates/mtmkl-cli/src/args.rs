@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use mtmkl::machine::TargetKind;
 use mtmkl::select::USUAL_TARGET_SCALE;
@@ -89,15 +90,15 @@ impl Cli {
         let settings = matches
             .subcommand()
             .filter(|(name, _)| matches!(*name, "fit" | "tune"))
-            .map(|(_, own)| Settings::read(registry, own));
+            .map(|(_, own)| (Settings::read(registry, own), Said::read(own)));
         let mut cli = Self::from_arg_matches_mut(&mut matches)?;
         let fit = match &mut cli.command {
             Command::Fit(fit) => Some(&mut **fit),
             Command::Tune(tune) => Some(&mut tune.fit),
             _ => None,
         };
-        if let (Some(fit), Some(settings)) = (fit, settings) {
-            fit.parameters = settings;
+        if let (Some(fit), Some((settings, said))) = (fit, settings) {
+            (fit.parameters, fit.said) = (settings, said);
             fit.registry = registry.clone();
         }
         Ok(cli)
@@ -169,8 +170,8 @@ pub enum Command {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// The folder for report.html and boundaries.svg
-    #[arg(long, short, default_value = ".", value_name = "FOLDER")]
+    /// The folder for report.html and boundaries.svg; one that is made for them is ignored by git
+    #[arg(long, short, default_value = "mtmkl-demo", value_name = "FOLDER")]
     pub output: PathBuf,
     /// Print one JSON object instead of tables
     #[arg(long)]
@@ -274,6 +275,14 @@ pub struct FitArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_weight: Option<String>,
+    /// Factors of the price of an error by class: balanced, for n / (classes · rows of the class) in each task, or NAME=WEIGHT,…
+    #[arg(long, value_name = "WEIGHTS", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_weight: Option<String>,
+    /// Use so many rows only, by lot (--seed), with the mix of tasks and classes
+    #[arg(long, value_name = "COUNT", help_heading = "Data")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
     #[command(flatten)]
     #[serde(flatten)]
     #[allow(missing_docs)]
@@ -315,6 +324,10 @@ pub struct FitArgs {
     #[arg(skip)]
     #[serde(skip)]
     pub registry: Registry,
+    /// What was said, where a default would look the same.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub said: Said,
 
     /// newton or epf (the paper's Algorithm 1)
     #[arg(
@@ -390,9 +403,17 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE", help_heading = "Scores")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
-    /// Also say what the uniform average and the best single kernel reach
-    #[arg(long, help_heading = "Scores")]
+    /// The metric that counts, and that tune chooses by; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes, R2, RMSE or MAE for numbers (default: accuracy, R2)
+    #[arg(long, value_name = "NAME", help_heading = "Scores")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Also fit simpler models and score them: the uniform average, the best single kernel, all tasks pooled, each task alone (default:
+    /// beside held-out scores where that takes little time)
+    #[arg(long, overrides_with = "no_baselines", help_heading = "Scores")]
     pub baselines: bool,
+    /// Fit no simpler models
+    #[arg(long, overrides_with = "baselines", help_heading = "Scores")]
+    pub no_baselines: bool,
 
     /// Where to save the model
     #[arg(long, short, value_name = "MODEL", help_heading = "Output")]
@@ -421,6 +442,28 @@ pub struct FitArgs {
     #[arg(long, help_heading = "Output")]
     #[serde(skip)]
     pub print_config: bool,
+}
+
+/// Which flags were given, on the command line or in a file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Said {
+    /// The machine.
+    pub machine: bool,
+    /// Kernels, or sets of them.
+    pub kernels: bool,
+}
+
+impl Said {
+    fn read(matches: &clap::ArgMatches) -> Self {
+        let said = |name: &str| {
+            let known = matches.ids().any(|id| id.as_str() == name);
+            known && matches.value_source(name) == Some(ValueSource::CommandLine)
+        };
+        Self {
+            machine: said("machine"),
+            kernels: said("kernel") || said("kernel_set"),
+        }
+    }
 }
 
 impl FitArgs {
@@ -477,10 +520,6 @@ pub struct TuneArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
-    #[arg(long, value_name = "NAME", help_heading = "Choice")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metric: Option<String>,
     /// The target value of inliers
     #[arg(long, value_name = "VALUE", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -554,7 +593,7 @@ pub struct EvaluateArgs {
     /// The target value of inliers, for one-class models
     #[arg(long, value_name = "VALUE", default_value = "1")]
     pub inlier: String,
-    /// accuracy, balanced-accuracy, F1 or AUC for classes, R2 or RMSE for numbers (default: accuracy, R2)
+    /// The metric that counts; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes, R2, RMSE or MAE for numbers (default: accuracy, R2)
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
     /// The column with the targets, where it is not called as in training

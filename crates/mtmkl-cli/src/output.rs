@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::{Model, Status};
 use serde_json::{Value, json};
 
-use crate::score::Score;
+use crate::score::{Method, Score};
 use crate::terminal::{self, width};
 use crate::words::count;
 
@@ -345,40 +345,65 @@ pub fn json(model: &Model) -> Value {
     object
 }
 
-/// Scores of several methods side by side: a row per task, and the mean.
-pub fn scores(methods: &[(String, Score)]) -> String {
-    let Some((_, first)) = methods.first() else {
+/// Scores of several methods: a row for each, a column for each metric, of several tasks the mean and all rows together; and by the metric
+/// that counts, a row for each task or class.
+pub fn scores(methods: &[Method], by_class: bool) -> String {
+    let Some(first) = methods.first().map(Method::main) else {
         return String::new();
     };
-    let header: Vec<String> = ["task".to_string(), "rows".to_string()]
+    let tasks = first.tasks.len();
+    let mut text = if by_class || tasks == 1 {
+        summary("", methods, |score| score.mean)
+    } else {
+        let rows: usize = first.tasks.iter().map(|task| task.rows).sum();
+        let mean = summary(&format!("mean of {tasks} tasks"), methods, |score| {
+            score.mean
+        });
+        let together = format!("all {rows} rows together");
+        mean + "\n" + &summary(&together, methods, |score| score.together)
+    };
+    if tasks > 1 {
+        text += "\n";
+        text += &by_task(methods, if by_class { "class" } else { "task" });
+    }
+    text
+}
+
+/// A row for each method, a column for each metric.
+fn summary(title: &str, methods: &[Method], figure_of: impl Fn(&Score) -> f64) -> String {
+    let metrics = methods[0].scores.iter();
+    let metrics = metrics.map(|score| score.metric.to_string());
+    let header: Vec<String> = std::iter::once(title.to_string()).chain(metrics).collect();
+    let row = |method: &Method| {
+        let figures = method.scores.iter();
+        let figures = figures.map(|score| figure(figure_of(score)));
+        std::iter::once(method.name.clone())
+            .chain(figures)
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = methods.iter().map(row).collect();
+    table(&header, &rows)
+}
+
+/// A row for each task, a column for each method.
+fn by_task(methods: &[Method], what: &str) -> String {
+    let first = methods[0].main();
+    let names = methods.iter().map(|method| method.name.clone());
+    let header: Vec<String> = [format!("{} by {what}", first.metric), "rows".to_string()]
         .into_iter()
-        .chain(
-            methods
-                .iter()
-                .map(|(name, score)| format!("{} ({name})", score.metric)),
-        )
+        .chain(names)
         .collect();
     let shown = first.tasks.len().min(MOST_ROWS);
-    let mut rows: Vec<Vec<String>> = first.tasks[..shown]
+    let rows: Vec<Vec<String>> = first.tasks[..shown]
         .iter()
         .enumerate()
         .map(|(number, task)| {
+            let own = methods.iter().map(|method| &method.main().tasks[number]);
             [task.name.clone(), task.rows.to_string()]
                 .into_iter()
-                .chain(
-                    methods
-                        .iter()
-                        .map(|(_, score)| figure(score.tasks[number].score)),
-                )
+                .chain(own.map(|task| figure(task.score)))
                 .collect()
         })
         .collect();
-    let total: usize = first.tasks.iter().map(|task| task.rows).sum();
-    rows.push(
-        ["mean".to_string(), total.to_string()]
-            .into_iter()
-            .chain(methods.iter().map(|(_, score)| figure(score.mean)))
-            .collect(),
-    );
     table(&header, &rows) + &first_of(shown, first.tasks.len())
 }

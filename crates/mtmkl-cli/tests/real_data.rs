@@ -425,3 +425,39 @@ fn cases_that_broke_the_certificate_hold() {
     assert!(number("gap") > 1e-4 && code == Some(1), "{answer}");
     assert_eq!(answer["status"], "stalled");
 }
+
+/// The guards are for mistakes: real data with the plain command has none.
+#[test]
+fn nothing_is_said_of_healthy_data() {
+    let Some(data) = shared::folder() else {
+        println!("skipped: there is no shared/data beside the repository");
+        return;
+    };
+    for (set, flags) in [
+        ("vehicle", "--target label"),
+        ("letter", "--target label --sample 1000"),
+        ("robot4", "--target label --sample 1000"),
+        ("robot24", "--target label --sample 1000"),
+        ("usps", "--target label --ignore split --sample 600"),
+        ("shuttle", "--target label --ignore split --sample 1000"),
+        ("landmine", "--target label --task task --sample 3000"),
+        (
+            "ocr_pairs",
+            "--target label --task task --ignore letter --ignore row --sample 1600",
+        ),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_mtmkl"))
+            .arg("fit")
+            .arg(data.join(format!("{set}.csv.gz")))
+            .args(flags.split(' '))
+            .args(["--scale", "standard", "--test-fraction", "0.3", "--quiet"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            (output.status.code(), said.as_ref()),
+            (Some(0), ""),
+            "{set}"
+        );
+    }
+}

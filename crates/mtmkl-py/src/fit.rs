@@ -1,16 +1,17 @@
 //! `fit`: arrays and specifications to a model.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::time::Duration;
 
 use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
-use mtmkl::select::usual_problem;
+use mtmkl::select::{Likeness, usual_problem};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
 use mtmkl::{
-    Definiteness, Fitting, GivenGram, Ledger, Normalization, Preparation, ProblemSpec, Samples,
-    Stop, Storage, TargetScale, Targets, Task,
+    Definiteness, Fitting, GivenGram, Ledger, Normalization, Preparation, Prepared, ProblemSpec,
+    Samples, Stop, Storage, TargetScale, Targets, Task,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
@@ -220,9 +221,32 @@ pub(crate) fn kernel_specs(py: Python<'_>, spec: &str) -> PyResult<Vec<String>> 
     Ok(views.into_iter().map(|view| view.name).collect())
 }
 
-/// Solves a problem. Specifications are JSON, as in the model file.
+/// What is wrong with kernels that tell no samples apart, or all: of those that someone named, or where all there are do so.
+fn told_nothing(prepared: &Prepared, named: bool) -> Vec<String> {
+    let kernels = &prepared.problem().spec().kernels;
+    let likeness = prepared.likeness();
+    let found = |is: fn(Likeness) -> bool, what: &str| {
+        let those = kernels.iter().zip(&likeness);
+        let those = those.filter(|(_, like)| like.is_some_and(is));
+        let names: Vec<&str> = those.map(|(view, _)| view.name.as_str()).collect();
+        let is_shown = !names.is_empty() && (named || names.len() == kernels.len());
+        let listed = mtmkl_table::words::listed(names.iter().copied());
+        is_shown.then(|| format!("on the samples of fit, {what}: {listed}"))
+    };
+    let identity = "these kernels are nearly the identity: each sample is like itself only, so that all are learned by heart and new ones are \
+                    told nothing; take wider ones, as rbf:sigma=median";
+    let constant = "these kernels are nearly constant: all samples are alike to them; take narrower ones, as \
+                    rbf:sigma=median";
+    let both = [
+        found(Likeness::is_identity, identity),
+        found(Likeness::is_constant, constant),
+    ];
+    both.into_iter().flatten().collect()
+}
+
+/// Solves a problem. Specifications are JSON, as in the model file; `named` says whether someone chose the kernels.
 #[pyfunction]
-#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes))]
+#[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
@@ -231,6 +255,7 @@ pub(crate) fn kernel_specs(py: Python<'_>, spec: &str) -> PyResult<Vec<String>> 
 pub(crate) fn fit(
     py: Python<'_>,
     kernels: Vec<(Option<String>, String)>,
+    named: bool,
     machine: &str,
     sharing: &str,
     solver: &str,
@@ -270,7 +295,7 @@ pub(crate) fn fit(
     let preparation = limits.preparation(definiteness)?;
     let fitting = limits.fitting()?;
     let own_stop = stop.clone();
-    let (model, storage) = interruptible(py, &stop, &origins, move || {
+    let (model, storage, warnings) = interruptible(py, &stop, &origins, move || {
         let samples = sets
             .into_iter()
             .map(Owned::samples)
@@ -284,8 +309,13 @@ pub(crate) fn fit(
         let prepared = problem.prepare(&preparation)?;
         let mut model = prepared.fit(&mut fitting)?;
         *model.notes_mut() = notes;
-        Ok((model, prepared.storage()))
+        let warnings = told_nothing(&prepared, named);
+        Ok((model, prepared.storage(), warnings))
     })?;
+    let category = py.import("mtmkl._warnings")?.getattr("DataWarning")?;
+    for warning in warnings {
+        PyErr::warn(py, &category, &CString::new(warning)?, 3)?;
+    }
     if storage == Storage::OnDemand {
         let message = c"the kernel matrices do not fit into memory_limit (GiB), so their values were made on demand, which may be slower";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 3)?;

@@ -36,7 +36,10 @@ mod _core {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::table::{Frame, column_scales, is_gap, name_order, named, sample_sets, task_groups};
+    use super::table::{
+        Frame, balanced, column_scales, is_gap, looks_like_numbers, name_order, named, sample_sets,
+        task_groups,
+    };
     use pyo3::prelude::*;
 
     #[pymodule_init]

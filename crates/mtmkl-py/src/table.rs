@@ -158,6 +158,25 @@ pub(crate) fn column_scales(
     Ok((0..columns).map(scale_of).collect())
 }
 
+/// n / (k n_c) for each of so many classes, of rows with these classes and weights.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn balanced<'py>(
+    py: Python<'py>,
+    classes: usize,
+    codes: Vec<usize>,
+    weights: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    Ok(mtmkl_table::balanced(classes, &codes, vector(&weights)?).into_pyarray(py))
+}
+
+/// Whether so many different values look like numbers to predict rather than classes.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn looks_like_numbers(values: Vec<String>, rows: usize) -> bool {
+    mtmkl_table::looks_like_numbers(&values, rows)
+}
+
 /// A column of new rows: numbers, NaN where there is none, or cells as they are written.
 #[derive(FromPyObject)]
 pub(crate) enum Cells<'py> {

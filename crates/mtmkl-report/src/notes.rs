@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use mtmkl::select::Metric;
 use serde_json::Value;
 
 use crate::{Picture, Report, ScoreRow, Scores};
@@ -71,7 +72,9 @@ fn scores(value: &Value) -> Option<Scores> {
             method: match text(&method["name"]).as_str() {
                 "learned" => "learned weights".to_string(),
                 "uniform" => "uniform average".to_string(),
-                other => other.replace("best single: ", "best single kernel, in hindsight: "),
+                "pooled" => "all tasks pooled".to_string(),
+                "each alone" => "each task alone".to_string(),
+                other => other.replace("best single: ", "best single kernel: "),
             },
             per_task: method["tasks"].as_array().map_or(Vec::new(), |tasks| {
                 tasks.iter().map(|task| number(&task["score"])).collect()
@@ -80,8 +83,8 @@ fn scores(value: &Value) -> Option<Scores> {
         })
         .collect();
     Some(Scores {
+        higher_is_better: !Metric::named(&metric).is_some_and(Metric::less_is_better),
         metric,
-        higher_is_better: true,
         split: text(&value["split"]),
         rows,
     })

@@ -11,6 +11,7 @@ use mtmkl::ledger::bytes_of;
 use mtmkl::{GivenGram, Samples, Targets, Task};
 
 use crate::Result;
+use crate::class_weight::ClassWeight;
 use crate::error::TableError;
 use crate::frame::Frame;
 use crate::goal::{Goal, Multiclass};
@@ -90,6 +91,8 @@ pub struct Dataset {
     pub tasks: Vec<Task>,
     /// For each sample set, its rows among the records; the first of equal ones.
     pub rows: Vec<Vec<usize>>,
+    /// How often each of them counts.
+    pub counts: Vec<Vec<f64>>,
 }
 
 impl Dataset {
@@ -113,6 +116,7 @@ impl Dataset {
             samples: Vec::new(),
             tasks: Vec::new(),
             rows: Vec::new(),
+            counts: Vec::new(),
         };
         let columns = frame.features.len();
         for mut group in groups(chosen, records.task.as_ref(), &only, weights)? {
@@ -144,8 +148,54 @@ impl Dataset {
             made.tasks
                 .extend(same.tasks(&group).into_iter().map(|task| task.on(number)));
             made.rows.push(group.rows);
+            made.counts.push(group.weights);
         }
         Ok(made)
+    }
+
+    /// For each sample set, how often each row counts times the factor of its class; factors that balance classes are made of the rows
+    /// that are `learned` from, for each sample set, or of all.
+    ///
+    /// # Errors
+    /// When a class is named that is none.
+    pub fn class_weights(
+        &self,
+        frame: &Frame,
+        records: &Records,
+        weight: &ClassWeight,
+        learned: Option<&[Vec<usize>]>,
+    ) -> Result<Vec<Vec<f64>>> {
+        let classes = frame.goal.classes();
+        weight.check(classes)?;
+        let Same::Classes(_, codes) = Same::of(frame, records)? else {
+            return Ok(self.counts.clone());
+        };
+        let sets = self.rows.iter().zip(&self.counts).enumerate();
+        let weigh = |(set, (rows, counts)): (usize, (&Vec<usize>, &Vec<f64>))| {
+            let own: Vec<usize> = rows.iter().map(|&row| codes[row]).collect();
+            let factors = match learned.map(|learned| &learned[set]) {
+                None => weight.factors(classes, &own, counts),
+                Some(rows) => {
+                    let own: Vec<usize> = rows.iter().map(|&row| own[row]).collect();
+                    let counts: Vec<f64> = rows.iter().map(|&row| counts[row]).collect();
+                    weight.factors(classes, &own, &counts)
+                }
+            };
+            let factor = |code: &usize| factors.get(*code).copied().unwrap_or(1.0);
+            let pairs = counts.iter().zip(&own);
+            pairs.map(|(count, code)| count * factor(code)).collect()
+        };
+        Ok(sets.map(weigh).collect())
+    }
+
+    /// Gives the rows of each sample set these weights, in every task on it.
+    pub fn weigh(&mut self, weights: &[Vec<f64>]) {
+        for task in &mut self.tasks {
+            let own = &weights[task.samples];
+            let rows = 0..task.rows.count(own.len());
+            let own: Vec<f64> = rows.map(|at| own[task.rows.position(at)]).collect();
+            task.weights = own.iter().any(|weight| *weight != 1.0).then_some(own);
+        }
     }
 
     /// Bytes of kernel matrices in the sample sets that are not these themselves.

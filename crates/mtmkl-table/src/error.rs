@@ -203,8 +203,8 @@ pub enum TableError {
 
     /// Numbers where classes are wanted.
     #[error(
-        "{file}: the target `{target}` has {classes} different numbers in {rows} rows: for regression say --machine krr or \
-         --machine svr"
+        "{file}: the target `{target}` has {classes} different numbers in {rows} rows, which look like numbers to predict: say --machine \
+         krr or --machine svr for that, or --machine svc if each of them is a class"
     )]
     NumbersAsClasses {
         file: String,
@@ -260,6 +260,16 @@ pub enum TableError {
         absent: String,
         rows: usize,
     },
+
+    /// A weight of a class that is none.
+    #[error("there is no class `{name}` to give a weight to; there are {classes}")]
+    ClassWeight { name: String, classes: String },
+
+    /// A sample of fewer rows than there are kinds.
+    #[error(
+        "{count} rows are too few: with one row for each class of each task there are {least}; take at least so many"
+    )]
+    Sample { count: usize, least: usize },
 
     /// A class that lost all its rows.
     #[error(

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::column::Values;
 use crate::error::{TableError, problem_of};
 use crate::gaps::Missing;
-use crate::goal::{Aim, Goal};
+use crate::goal::{Aim, Goal, looks_like_numbers};
 use crate::names::by_number_then_text;
 use crate::one_hot;
 use crate::scale::Scaling;
@@ -98,6 +98,8 @@ pub struct Plan<'a> {
     pub missing: Missing,
     /// What to learn.
     pub aim: Aim,
+    /// Whether someone said so, and numbers may be classes.
+    pub is_sure: bool,
     /// Whether some kernel is computed from columns.
     pub computed: bool,
 }
@@ -176,16 +178,7 @@ impl<'a> Plan<'a> {
                 value: classes.pop(),
             }),
             2 => Ok(Goal::Binary { classes }),
-            count if self.task.is_some() => Err(TableError::ManyClasses {
-                file: file(),
-                target,
-                classes: count,
-                first: classes[..3].join(", ") + if count > 3 { ", …" } else { "" },
-            }),
-            count
-                if 2 * count > table.rows
-                    && classes.iter().all(|class| class.parse::<f64>().is_ok()) =>
-            {
+            count if !self.is_sure && looks_like_numbers(&classes, table.rows) => {
                 Err(TableError::NumbersAsClasses {
                     file: file(),
                     target,
@@ -193,6 +186,12 @@ impl<'a> Plan<'a> {
                     rows: table.rows,
                 })
             }
+            count if self.task.is_some() => Err(TableError::ManyClasses {
+                file: file(),
+                target,
+                classes: count,
+                first: classes[..3].join(", ") + if count > 3 { ", …" } else { "" },
+            }),
             _ => Ok(Goal::Multiclass { classes, scheme }),
         }
     }

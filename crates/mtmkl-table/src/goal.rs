@@ -46,6 +46,31 @@ pub enum Aim {
     Inside,
 }
 
+/// Classes of whole numbers from which on there may be numbers to predict, if a tenth of the rows differs.
+const MANY: usize = 20;
+/// Of whole numbers from which on there may be, however many rows there are.
+const VERY_MANY: usize = 50;
+/// The same of others, which classes are seldom called by.
+const MANY_FRACTIONS: usize = 10;
+
+/// Whether different `values` in so many rows look like numbers to predict rather than classes: numbers all of them, and more than one would
+/// name classes by, or more than every second row has one of its own.
+pub fn looks_like_numbers(values: &[String], rows: usize) -> bool {
+    let mut fractions = false;
+    for value in values {
+        match value.trim().parse::<f64>() {
+            Ok(number) => fractions |= number.fract() != 0.0,
+            Err(_) => return false,
+        }
+    }
+    let count = values.len();
+    count > 2
+        && (2 * count > rows
+            || (fractions && count > MANY_FRACTIONS)
+            || (count > MANY && 10 * count > rows)
+            || count > VERY_MANY)
+}
+
 /// What is predicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

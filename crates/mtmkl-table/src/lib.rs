@@ -8,6 +8,7 @@
 //!
 //! The numbers of a table are copied once between its columns and a sample set, by [`Frame::gather`].
 
+mod class_weight;
 mod column;
 mod dataset;
 mod error;
@@ -26,18 +27,19 @@ mod table;
 mod votes;
 pub mod words;
 
+pub use class_weight::{ClassWeight, balanced};
 pub use column::{Column, Sparse, Values};
 pub use dataset::{Dataset, Equals, Gram, Grams};
 pub use error::{Place, TableError, problem_of};
 pub use frame::{Feature, Frame, Plan};
 pub use gaps::{Cell, Missing, is_gap, read_cell};
-pub use goal::{Aim, Goal, Multiclass};
+pub use goal::{Aim, Goal, Multiclass, looks_like_numbers};
 pub use merge::{Group, groups};
 pub use names::{Names, Spelled, by_number_then_text, named};
 pub use notes::{FRAME, TRAINING_ROWS, frame_of, keep, training_rows_of};
 pub use records::Records;
 pub use scale::{Scaling, usual_scaling};
-pub use split::{split, strata};
+pub use split::{sample, split, strata};
 pub use table::{Lines, Skipped, Table};
 pub use votes::{Predictions, class_scores, winner};
 

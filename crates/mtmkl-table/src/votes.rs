@@ -72,6 +72,19 @@ impl Predictions {
         predictions
     }
 
+    /// From the decision values of each task: of several classes all decide about the same rows; else each about its own, one task after
+    /// the other.
+    pub fn of_decisions(goal: &Goal, machine: &dyn Machine, tasks: &[Vec<f64>]) -> Self {
+        if let Goal::Multiclass { classes, scheme } = goal {
+            return Self::of_classes(classes, *scheme, tasks);
+        }
+        let mut predictions = Self::of_rows(tasks.iter().map(Vec::len).sum());
+        for (row, &decision) in tasks.iter().flatten().enumerate() {
+            predictions.fill(row, goal, machine, decision);
+        }
+        predictions
+    }
+
     /// Room for rows that are filled in task by task.
     pub fn of_rows(count: usize) -> Self {
         Self {

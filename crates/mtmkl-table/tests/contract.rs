@@ -57,6 +57,7 @@ fn plan(one_hot: &[String], missing: Missing) -> Plan<'_> {
         features: None,
         one_hot,
         missing,
+        is_sure: false,
         aim: Aim::Numbers,
         computed: true,
     }

@@ -141,6 +141,29 @@ proptest! {
         let auc = Metric::Auc.of_labels(&labels, &values);
         let same = (pairs == 0.0 && auc.is_nan()) || (auc - wins / pairs).abs() < 1e-12;
         prop_assert!(same, "{} {}", auc, wins / pairs);
+        // Average precision by its definition, over all thresholds.
+        let all = labels.iter().filter(|&&label| label > 0.0).count() as f64;
+        let (mut area, mut before) = (0.0, 0.0);
+        for threshold in (-3..4).rev().map(f64::from) {
+            let said = (0..rows.len()).filter(|&row| values[row] >= threshold);
+            let (hits, said) = said.fold((0.0, 0.0), |(hits, said), row| {
+                (hits + f64::from(u8::from(labels[row] > 0.0)), said + 1.0)
+            });
+            if said > 0.0 {
+                area += (hits / all - before) * hits / said;
+                before = hits / all;
+            }
+        }
+        let found = Metric::AveragePrecision.of_labels(&labels, &values);
+        let same = (all == 0.0 && found.is_nan()) || (found - area).abs() < 1e-12;
+        prop_assert!(same, "{} {}", found, area);
+        // Log-loss, with probabilities that are votes.
+        let given: Vec<Vec<f64>> = (0..3)
+            .map(|class| guess.iter().map(|&said| if said == class { 0.5 } else { 0.25 }).collect())
+            .collect();
+        let loss: f64 = rows.iter().map(|row| -if row.0 == row.1 { 0.5_f64 } else { 0.25 }.ln()).sum();
+        let found = Metric::LogLoss.of_probabilities(&truth, &given);
+        prop_assert!((found - loss / rows.len() as f64).abs() < 1e-12);
     }
 }
 
@@ -148,10 +171,18 @@ proptest! {
 fn metrics_of_numbers() {
     let (truth, predicted) = ([1.0, 2.0, 3.0, 6.0], [1.0, 2.0, 4.0, 4.0]);
     assert_eq!(Metric::Rmse.of_numbers(&truth, &predicted), 1.25_f64.sqrt());
+    assert_eq!(Metric::Mae.of_numbers(&truth, &predicted), 0.75);
     assert!((Metric::R2.of_numbers(&truth, &predicted) - (1.0 - 5.0 / 14.0)).abs() < 1e-12);
     assert!(Metric::R2.of_numbers(&[2.0, 2.0], &[1.0, 3.0]).is_nan());
     assert!(Metric::Rmse.is_better(1.0, 2.0) && Metric::R2.is_better(2.0, 1.0));
     assert!(Metric::R2.is_better(0.0, f64::NAN) && !Metric::R2.is_better(f64::NAN, f64::NAN));
+    assert!(Metric::Mae.is_better(1.0, 2.0) && Metric::LogLoss.is_better(0.1, 0.7));
+    // A sure mistake is dear, not infinitely so; a probability that is none is no score.
+    let sure =
+        |value: f64| Metric::LogLoss.of_probabilities(&[0, 1], &[vec![1.0; 2], vec![value; 2]]);
+    assert!(sure(0.0) > 18.0 && sure(0.0) < 19.0);
+    assert!(sure(f64::NAN).is_nan());
+    assert!(Metric::LogLoss.of_probabilities(&[], &[]).is_nan());
     for metric in Metric::ALL {
         assert_eq!(Metric::named(metric.name()), Some(metric));
     }
@@ -375,6 +406,71 @@ fn a_fit_on_a_fold_is_the_fit_on_those_rows() {
             .unwrap();
     }
     assert_eq!(fits, 2 * 3 * grid.cells().len());
+}
+
+#[test]
+fn weights_of_a_fold_are_those_of_its_tasks() {
+    let (problem, _) = problem();
+    let prepared = problem.prepare(&Preparation::default()).unwrap();
+    let grid = Grid::new(&MachineSpec::svc(1.0), &[SharingSpec::uniform()], 1, &[]).unwrap();
+    let (sets, folds) = (vec![vec![0, 1, 2, 3]], folds());
+    let weight = |fold: usize, row: usize| 1.0 + ((7 * row + fold) % 5) as f64;
+    let weights: Vec<Vec<Vec<f64>>> = (0..folds.len())
+        .map(|fold| {
+            [60, 40]
+                .map(|count| (0..count).map(|row| weight(fold, row)).collect())
+                .to_vec()
+        })
+        .collect();
+    let search = || Search::new(&problem, &sets, &grid, &folds).unwrap();
+    let objectives = |search: &Search<'_>| -> Vec<f64> {
+        let mut found = Vec::new();
+        for chain in grid.chains(folds.len()) {
+            let tell = |trial: mtmkl::select::Trial<'_>| {
+                found.push(trial.model.outcome().objective);
+                ControlFlow::Continue(())
+            };
+            let pool = prepared.pool();
+            search
+                .follow(&prepared, &chain, None, &limits(), pool, tell)
+                .unwrap();
+        }
+        found
+    };
+    let found = objectives(&search().with_weights(&weights).unwrap());
+    for (fold, found) in found.iter().enumerate() {
+        let tasks = problem.tasks().iter().map(|task| {
+            let learned: Vec<bool> = (0..60).map(|row| row % 3 != fold).collect();
+            let mut task = task.restricted(&learned[..if task.samples == 0 { 60 } else { 40 }]);
+            let rows = 0..task.rows.count(0);
+            task.weights = Some(
+                rows.map(|at| weight(fold, task.rows.position(at)))
+                    .collect(),
+            );
+            task
+        });
+        let spec = problem.spec().clone();
+        let by_hand = Problem::new(spec, problem.samples().to_vec(), tasks.collect()).unwrap();
+        let mut run = Fitting {
+            tolerance: 1e-8,
+            ..Fitting::default()
+        };
+        let by_hand = by_hand.fit(&mut run).unwrap().outcome().objective;
+        assert!(
+            (found - by_hand).abs() <= 1e-7 * by_hand,
+            "{found} {by_hand}"
+        );
+    }
+    let plain = objectives(&search());
+    assert!(
+        plain
+            .iter()
+            .zip(&found)
+            .all(|(a, b)| (a - b).abs() > 1e-3 * b)
+    );
+    for wrong in [&weights[1..], &[vec![vec![1.0; 60]], vec![], vec![]]] {
+        assert!(search().with_weights(wrong).is_err());
+    }
 }
 
 #[test]

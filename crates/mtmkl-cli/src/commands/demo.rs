@@ -180,8 +180,13 @@ fn panels(iris: &Iris, model: &Model) -> Result<Vec<Panel>> {
 /// When a file cannot be written.
 pub fn run(args: &DemoArgs) -> Result<Outcome> {
     let folder = &args.output;
+    let is_new = !folder.exists();
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    if is_new {
+        // Only in a folder of our own: elsewhere it would hide what is not ours.
+        mtmkl::model::write_whole(&folder.join(".gitignore"), b"*\n")?;
+    }
     let files = ["report.html", "boundaries.svg"].map(|file| folder.join(file));
     files
         .iter()

@@ -8,8 +8,9 @@ use serde_json::json;
 use super::Outcome;
 use super::predict::{Loaded, Predicted};
 use crate::args::EvaluateArgs;
-use crate::output;
-use crate::score::{metric, score};
+use crate::confusion::Confusion;
+use crate::score::{Method, figures, metric, scores};
+use crate::{constant, guards, output};
 
 /// `mtmkl evaluate`
 ///
@@ -26,19 +27,36 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
         records,
         predictions,
     } = loaded.predict(&args.rows, true)?;
-    let inlier = (loaded.frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
-    let score = score(&loaded.frame, &records, &predictions, inlier, metric)?;
+    let frame = &loaded.frame;
+    guards::note_unknown_classes(frame, &table.source, &records);
+    let inlier = (frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
+    let mut methods = vec![Method {
+        name: "learned".to_string(),
+        scores: scores(frame, &records, &predictions, inlier, metric)?,
+    }];
+    let all: Vec<usize> = (0..records.count()).collect();
+    if let Some((_, constant)) = constant::predictions(frame, &records, &all, &records)? {
+        let name = format!("{} of these rows", constant::name(&frame.goal));
+        let scores = scores(frame, &records, &constant, inlier, metric)?;
+        methods.push(Method { name, scores });
+    }
+    let confusion = Confusion::of(frame, &records, &predictions);
     if args.json {
+        let score = methods[0].main();
         let object = json!({
-            "rows": records.count(), "metric": score.metric, "mean": score.mean, "tasks": score.tasks,
+            "rows": records.count(), "metric": score.metric, "mean": score.mean, "together": score.together, "tasks": score.tasks,
+            "metrics": figures(&methods[0].scores), "baselines": methods[1..].iter().map(Method::json).collect::<Vec<_>>(),
+            "confusion": confusion,
         });
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
+        let by_class = matches!(frame.goal, Goal::Multiclass { .. });
+        let confusion = confusion.map_or(String::new(), |matrix| format!("\n{}", matrix.text()));
         output::show(&format!(
-            "{} rows of {}\n\n{}",
+            "{} rows of {}\n\n{}{confusion}",
             records.count(),
             table.source,
-            output::scores(&[("learned".to_string(), score)])
+            output::scores(&methods, by_class)
         ))?;
     }
     Ok(Outcome::Done)

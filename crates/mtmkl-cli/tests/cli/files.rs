@@ -372,7 +372,7 @@ fn rounding_and_fallback_are_told_everywhere() {
 fn the_demo_names_its_tolerance() {
     let folder = Folder::new();
     folder.run("demo").good();
-    let html = std::fs::read_to_string(folder.path("report.html")).unwrap();
+    let html = std::fs::read_to_string(folder.path("mtmkl-demo/report.html")).unwrap();
     assert!(html.contains("<th scope=\"row\">tol</th><td>1e-10</td>"));
     assert!(!html.contains("1e-6"));
     assert!(html.contains("The gap asked for was"));

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod behaviour;
+mod class_weights;
 mod config;
 mod errors;
 mod files;
 mod fixture;
+mod guards;
 mod help;
 mod interruption;
 mod model_file;

@@ -2,6 +2,8 @@
 
 use std::io::{Cursor, Write as _};
 
+use serde_json::Value;
+
 use crate::fixture::{Folder, Transcript, column, two_classes};
 
 /// A matrix by rows, as NumPy saves it (version 1.0, little-endian doubles, C order).
@@ -141,7 +143,9 @@ fn matrices_are_as_good_as_the_rows_they_came_from() {
     .enumerate()
     {
         let given = fitted(&format!("names.csv --id id {kernels} -o {number}.model"));
-        assert_eq!(given["scores"], computed["scores"]);
+        // The single kernels have other names.
+        let learned = |fitted: &Value| fitted["scores"]["methods"][0].clone();
+        assert_eq!(learned(&given), learned(&computed));
         for (a, b) in given["tasks"][0]["weights"]
             .as_array()
             .unwrap()

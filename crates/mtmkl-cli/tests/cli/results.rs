@@ -168,6 +168,21 @@ fn the_demo_writes_its_files() {
     let start = |name: &str| std::fs::read(folder.path("iris").join(name)).unwrap()[..4].to_vec();
     assert_eq!(start("boundaries.svg"), b"<svg");
     assert!(!start("report.html").is_empty());
+    // Its own folder is ignored by git; one that was there is left as it is.
+    let ignored = |name: &str| std::fs::read_to_string(folder.path(name).join(".gitignore"));
+    assert_eq!(ignored("iris").unwrap(), "*\n");
+    assert!(
+        folder
+            .run("demo")
+            .good()
+            .contains("mtmkl-demo/report.html, mtmkl-demo/boundaries.svg")
+    );
+    assert_eq!(ignored("mtmkl-demo").unwrap(), "*\n");
+    let own: Vec<_> = std::fs::read_dir(folder.root()).unwrap().collect();
+    assert_eq!(own.len(), 2, "{own:?}");
+    std::fs::create_dir(folder.path("there")).unwrap();
+    folder.run("demo --output there").good();
+    assert!(ignored("there").is_err() && folder.path("there/report.html").exists());
 }
 
 #[test]

@@ -26,7 +26,8 @@ fn fits_of_every_kind_are_valid() {
         .file("flat.csv", "x,y\n1,5\n2,5\n");
     let validator = jsonschema::validator_for(&schema()).unwrap();
     let fits = [
-        "two.csv --target label",
+        "two.csv --target label --metric average-precision",
+        "two.csv --target label --test-fraction 0.3 --class-weight balanced --metric AUC --kernel rbf:sigma=0.0001",
         "two.csv --target label --sharing lp --p 1 --baselines",
         "two.csv --target label --time-limit 0",
         "three.csv --target kind --baselines --test-fraction 0.3",
@@ -95,7 +96,18 @@ fn fits_of_every_kind_are_valid() {
         }
         assert_eq!(
             object.get("baselines").is_some(),
-            arguments.contains("--baselines")
+            arguments.contains("--baselines") || arguments.contains("--test")
+        );
+        assert_eq!(
+            object["scores"]["held_out"],
+            arguments.contains("--test"),
+            "{arguments}"
+        );
+        assert_eq!(
+            object.get("warnings").is_some(),
+            ran.stderr.contains("warning: ") || ran.stderr.contains("without labels"),
+            "{arguments}: {}",
+            ran.stderr
         );
     }
 }

@@ -13,21 +13,34 @@ pub enum Metric {
     /// The chance that a row of the class +1 has the larger decision value than one of the class −1, equal values counting half;
     /// for several classes the mean over them, each against all others.
     Auc,
+    /// Σ_k (R_k − R_{k−1}) P_k over the decision values k from the largest down: P_k and R_k are precision and recall of the class +1
+    /// where everything from there on is called +1; for several classes the mean over them, each against all others.
+    AveragePrecision,
+    /// −(1/n) Σ_i ln p_i, where p_i is the probability that was given to the class of row i. Less is better.
+    LogLoss,
     /// √(mean squared error). Less is better.
     Rmse,
+    /// The mean of |y − f|. Less is better.
+    Mae,
     /// 1 − (squared error) / (squared error of the mean).
     R2,
 }
 
+/// The least probability that [`Metric::LogLoss`] tells from 0: one sure mistake is not worth an infinity.
+const LEAST_PROBABILITY: f64 = f64::EPSILON;
+
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::Accuracy,
         Self::BalancedAccuracy,
         Self::F1,
         Self::Auc,
-        Self::Rmse,
+        Self::AveragePrecision,
+        Self::LogLoss,
         Self::R2,
+        Self::Rmse,
+        Self::Mae,
     ];
 
     /// The name in tables, in JSON and on the command line.
@@ -37,7 +50,10 @@ impl Metric {
             Self::BalancedAccuracy => "balanced-accuracy",
             Self::F1 => "F1",
             Self::Auc => "AUC",
+            Self::AveragePrecision => "average-precision",
+            Self::LogLoss => "log-loss",
             Self::Rmse => "RMSE",
+            Self::Mae => "MAE",
             Self::R2 => "R2",
         }
     }
@@ -51,7 +67,22 @@ impl Metric {
 
     /// Whether it is about numbers, not classes.
     pub fn is_for_numbers(self) -> bool {
-        matches!(self, Self::Rmse | Self::R2)
+        matches!(self, Self::Rmse | Self::Mae | Self::R2)
+    }
+
+    /// Whether it is about probabilities, which decision values are not: [`Metric::of_probabilities`].
+    pub fn is_for_probabilities(self) -> bool {
+        self == Self::LogLoss
+    }
+
+    /// Whether it goes by the order of decision values, not by what is predicted.
+    pub fn is_of_order(self) -> bool {
+        matches!(self, Self::Auc | Self::AveragePrecision)
+    }
+
+    /// Whether less is better.
+    pub fn less_is_better(self) -> bool {
+        matches!(self, Self::Rmse | Self::Mae | Self::LogLoss)
     }
 
     /// Whether `a` is a better score than `b`; a score that is not a number is worse than any.
@@ -59,13 +90,14 @@ impl Metric {
         match (a.is_nan(), b.is_nan()) {
             (true, _) => false,
             (false, true) => true,
-            _ if self == Self::Rmse => a < b,
+            _ if self.less_is_better() => a < b,
             _ => a > b,
         }
     }
 
     /// The score of decision values for labels ±1: > 0 predicts +1. Not a number where it is not defined (no rows, or not as many decisions
-    /// as labels; for AUC and balanced accuracy, only one class), or for a metric of numbers.
+    /// as labels; for AUC and balanced accuracy, only one class; for average precision, no row of the class +1), or for a metric of
+    /// numbers or probabilities.
     pub fn of_labels(self, labels: &[f64], decisions: &[f64]) -> f64 {
         if labels.len() != decisions.len() {
             return f64::NAN;
@@ -77,11 +109,12 @@ impl Metric {
             Self::BalancedAccuracy => mean((0..2).map(|class| recall(class, &truth, &predicted))),
             Self::F1 => f1(1, &truth, &predicted),
             Self::Auc => auc(&truth, decisions),
-            Self::Rmse | Self::R2 => f64::NAN,
+            Self::AveragePrecision => average_precision(&truth, decisions),
+            _ => f64::NAN,
         }
     }
 
-    /// The score of predicted classes 0..k. `values[c]` are the decision values for class c, needed for AUC only. A class without
+    /// The score of predicted classes 0..k. `values[c]` are the decision values for class c, needed where their order matters. A class without
     /// rows does not count in the means over classes. Not a number where there are not as many predictions, or values, as rows.
     pub fn of_classes(self, truth: &[usize], predicted: &[usize], values: &[Vec<f64>]) -> f64 {
         if truth.len() != predicted.len() {
@@ -93,15 +126,35 @@ impl Metric {
             Self::Accuracy => accuracy(truth, predicted),
             Self::BalancedAccuracy => mean(present.map(|class| recall(class, truth, predicted))),
             Self::F1 => mean(present.map(|class| f1(class, truth, predicted))),
-            Self::Auc => mean(present.map(|class| {
+            Self::Auc | Self::AveragePrecision => mean(present.map(|class| {
                 let own: Vec<usize> = truth.iter().map(|&c| usize::from(c == class)).collect();
-                values
-                    .get(class)
-                    .filter(|values| values.len() == own.len())
-                    .map_or(f64::NAN, |values| auc(&own, values))
+                let values = values.get(class).filter(|values| values.len() == own.len());
+                match values {
+                    None => f64::NAN,
+                    Some(values) if self == Self::Auc => auc(&own, values),
+                    Some(values) => average_precision(&own, values),
+                }
             })),
-            Self::Rmse | Self::R2 => f64::NAN,
+            _ => f64::NAN,
         }
+    }
+
+    /// The score of probabilities of classes 0..k: `probabilities[c]` are those of class c, one for each row. Not a number where there are
+    /// no rows, a class has no probabilities, or for a metric that is not about them.
+    pub fn of_probabilities(self, truth: &[usize], probabilities: &[Vec<f64>]) -> f64 {
+        if self != Self::LogLoss || probabilities.iter().any(|own| own.len() != truth.len()) {
+            return f64::NAN;
+        }
+        let given = |(row, &class): (usize, &usize)| {
+            let own = probabilities.get(class).map_or(f64::NAN, |own| own[row]);
+            // `max` would take the other one for what is not a number.
+            if own.is_nan() {
+                own
+            } else {
+                -own.max(LEAST_PROBABILITY).ln()
+            }
+        };
+        mean(truth.iter().enumerate().map(given))
     }
 
     /// The score of predicted numbers. Not a number where it is not defined (no rows, or not as many predictions; for R², all values equal),
@@ -117,6 +170,7 @@ impl Metric {
             .sum();
         match self {
             Self::Rmse => (left / truth.len() as f64).sqrt(),
+            Self::Mae => mean(truth.iter().zip(predicted).map(|(y, f)| (y - f).abs())),
             Self::R2 => {
                 let middle = mean(truth.iter().copied());
                 let total: f64 = truth.iter().map(|y| (y - middle).powi(2)).sum();
@@ -203,4 +257,31 @@ fn auc(positive: &[usize], values: &[f64]) -> f64 {
         return f64::NAN;
     }
     (ranks - 0.5 * yes * (yes + 1.0)) / (yes * no)
+}
+
+/// The area under precision over recall, in steps: rows of one value count at once.
+fn average_precision(positive: &[usize], values: &[f64]) -> f64 {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    let all = positive.iter().filter(|&&class| class == 1).count();
+    if all == 0 {
+        return f64::NAN;
+    }
+    let (mut hits, mut area, mut start) = (0, 0.0, 0);
+    while start < order.len() {
+        let value = values[order[start]];
+        let ties = order[start..]
+            .iter()
+            .take_while(|&&row| values[row] == value)
+            .count()
+            .max(1);
+        let own = order[start..start + ties]
+            .iter()
+            .filter(|&&row| positive[row] == 1)
+            .count();
+        start += ties;
+        hits += own;
+        area += own as f64 * hits as f64 / start as f64;
+    }
+    area / all as f64
 }

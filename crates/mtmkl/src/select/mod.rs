@@ -7,11 +7,13 @@
 //! - [`Metric`]: how good predictions are.
 //! - [`Grid`]: the cells to try, and the chains in which one cell starts from the last one's solution.
 //! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
+//! - [`Likeness`]: whether a kernel tells samples apart at all.
 //! - [`usual_kernels`], [`usual_problem`], [`usual_sharing`]: what is used where nothing is said.
 
 mod defaults;
 mod grid;
 mod held_out;
+mod likeness;
 mod metric;
 mod search;
 pub mod split;
@@ -19,6 +21,7 @@ mod threads;
 
 pub use defaults::{USUAL_TARGET_SCALE, usual_kernels, usual_problem, usual_sharing};
 pub use grid::{Axis, Cell, Chain, Grid};
+pub use likeness::Likeness;
 pub use metric::Metric;
 pub use search::{Fold, Limits, Search, Trial};
 pub use split::Split;

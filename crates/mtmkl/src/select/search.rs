@@ -80,6 +80,8 @@ pub struct Search<'a> {
     kernel_sets: &'a [Vec<usize>],
     grid: &'a Grid,
     folds: &'a [Fold],
+    /// By fold and sample set, the weight of each row, in place of the tasks' own.
+    weights: Option<&'a [Vec<Vec<f64>>]>,
 }
 
 impl<'a> Search<'a> {
@@ -101,6 +103,7 @@ impl<'a> Search<'a> {
             kernel_sets,
             grid,
             folds,
+            weights: None,
         };
         let known = search.spec.kernels.len();
         for cell in grid.cells() {
@@ -139,13 +142,13 @@ impl<'a> Search<'a> {
                 machines.push(&cell.machine);
             }
         }
-        for (number, fold) in folds.iter().enumerate() {
+        for number in 0..folds.len() {
             // Sharings do not depend on rows, machines may.
             let cells = if number == 0 { grid.cells() } else { &[] };
             for cell in cells.iter().chain(grid.cells().first()) {
-                search.problem(cell, fold)?;
+                search.problem(cell, number)?;
             }
-            for task in search.tasks_on(fold) {
+            for task in search.tasks_on(number) {
                 let count = task.rows.count(0);
                 for machine in &machines {
                     machine.build().check(&task, count)?;
@@ -155,8 +158,28 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
+    /// The same with weights of the rows that depend on the fold, such as those that balance the classes of what it learns from:
+    /// `weights[f][s]` has the weight of each row of sample set s in fold f, in place of the tasks' own.
+    ///
+    /// # Errors
+    /// When there is not one for each row of each sample set in each fold.
+    pub fn with_weights(mut self, weights: &'a [Vec<Vec<f64>>]) -> Result<Self> {
+        let counts: Vec<usize> = self.samples.iter().map(Samples::count).collect();
+        let fits = |fold: &Vec<Vec<f64>>| fold.iter().map(Vec::len).eq(counts.iter().copied());
+        if weights.len() != self.folds.len() || !weights.iter().all(fits) {
+            return Err(Error::param(
+                "weights",
+                "of other folds or rows",
+                "a weight for each row of each sample set in each fold",
+            ));
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
     /// The tasks with only the rows that a fold learns from.
-    fn tasks_on(&self, fold: &Fold) -> Vec<Task> {
+    fn tasks_on(&self, number: usize) -> Vec<Task> {
+        let fold = &self.folds[number];
         let learned: Vec<Vec<bool>> = self
             .samples
             .iter()
@@ -169,10 +192,17 @@ impl<'a> Search<'a> {
                 learned
             })
             .collect();
-        self.tasks
-            .iter()
-            .map(|task| task.restricted(&learned[task.samples]))
-            .collect()
+        let weights = self.weights.map(|weights| &weights[number]);
+        let restricted = |task: &Task| {
+            let mut task = task.restricted(&learned[task.samples]);
+            if let Some(weights) = weights {
+                let own = &weights[task.samples];
+                let rows = 0..task.rows.count(own.len());
+                task.weights = Some(rows.map(|at| own[task.rows.position(at)]).collect());
+            }
+            task
+        };
+        self.tasks.iter().map(restricted).collect()
     }
 
     fn kernels_of(&self, cell: &Cell) -> Vec<KernelView> {
@@ -182,7 +212,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    fn problem(&self, cell: &Cell, fold: &Fold) -> Result<Problem> {
+    fn problem(&self, cell: &Cell, fold: usize) -> Result<Problem> {
         let spec = ProblemSpec {
             kernels: self.kernels_of(cell),
             machine: cell.machine.clone(),
@@ -204,7 +234,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             seen.push(cell.kernels);
-            for fold in self.folds {
+            for fold in 0..self.folds.len() {
                 let problem = self.problem(cell, fold)?;
                 let kernels = &self.kernel_sets[cell.kernels];
                 least = least.min(problem.fits_at_a_time(base, kernels)?);
@@ -255,7 +285,7 @@ impl<'a> Search<'a> {
                 expected,
             ));
         }
-        let problem = self.problem(first, fold)?;
+        let problem = self.problem(first, chain.fold)?;
         let prepared = problem.prepare_from(base, &self.kernel_sets[first.kernels], pool)?;
         // On one of its threads: the fits need not change threads.
         pool.install(|| {

@@ -1,35 +1,54 @@
 //! Which rows a model is judged by, and its scores there beside those of simpler models.
 
 use anyhow::{Result, bail};
-use mtmkl::machine::MachineSpec;
-use mtmkl::sharing::SharingSpec;
 use mtmkl::{Model, Prepared, Stop, Task};
-use mtmkl_table::{Records, Table};
+use mtmkl_table::{Frame, Goal, Predictions, Records, Table};
 use serde_json::json;
 
-use super::limits::fitting_of;
+use super::baselines::Wanted;
 use super::open::{Fit, note_rows, read_table};
 use crate::args::FitArgs;
+use crate::confusion::Confusion;
 use crate::predictor::{Asked, CrossGrams, Predictor};
-use crate::progress::Progress;
-use crate::score::{Score, metric, score};
+use crate::score::{Method, losses, metric, scores};
 use crate::words::count;
+use crate::{constant, guards, output};
 
 /// The rows that scores are about.
 pub(super) struct Judged {
     /// Where they stand, if not in the table that is learned from.
-    table: Option<Table>,
+    pub(super) table: Option<Table>,
     pub(super) records: Records,
     /// The kernel matrices' part.
-    cross: CrossGrams,
+    pub(super) cross: CrossGrams,
     /// What they are, in words.
     split: String,
+    /// Whether the model has not seen them.
+    held_out: bool,
+}
+
+/// A model as it was fitted.
+pub(super) struct Trained<'a> {
+    pub(super) model: &'a Model,
+    pub(super) prepared: &'a Prepared,
+    /// For each sample set, its rows among the records.
+    pub(super) rows: &'a [Vec<usize>],
+    /// The same in the table.
+    pub(super) training_rows: &'a [Vec<usize>],
+    pub(super) stop: &'a Stop,
 }
 
 /// Scores of the model and its baselines, on rows that were held out or, without such, on the training rows.
 pub(super) struct Scores {
-    pub(super) split: String,
-    pub(super) methods: Vec<(String, Score)>,
+    split: String,
+    held_out: bool,
+    by_class: bool,
+    pub(super) methods: Vec<Method>,
+    confusion: Option<Confusion>,
+    /// About baselines that are not there.
+    remarks: Vec<String>,
+    /// What a person should know about them.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Fit {
@@ -45,6 +64,7 @@ impl Fit {
             let table = read_table(path, &args.table, &names, Some(self.ledger.left()))?;
             let records = self.frame.records(&table, true, None, &[])?;
             note_rows(&self.frame, &table, &records)?;
+            guards::note_unknown_classes(&self.frame, &table.source, &records);
             let names = records.task.iter().flat_map(|names| names.groups());
             let mut names = names.map(|(name, _)| name);
             let strange = names.find(|name| tasks.iter().all(|task| task.name != *name));
@@ -66,6 +86,7 @@ impl Fit {
                 ),
                 table: Some(table),
                 records,
+                held_out: true,
             });
         }
         let held = !self.test.is_empty();
@@ -92,83 +113,132 @@ impl Fit {
                 self.records.count()
             )
         } else {
-            format!("the {} training rows", rows.len())
+            format!("the {} it learned from", count(rows.len(), "row", "rows"))
         };
         Ok(Judged {
             table: None,
             records,
             cross,
             split,
+            held_out: held,
         })
     }
 
+    /// What a model says of the rows that are judged by; `frame` and `records` may leave the tasks out.
+    pub(super) fn predictions(
+        &self,
+        judged: &Judged,
+        (frame, records): (&Frame, &Records),
+        training_rows: &[Vec<usize>],
+        model: &Model,
+        prepared: &Prepared,
+    ) -> Result<Predictions> {
+        let asked = Asked {
+            table: judged.table.as_ref().unwrap_or(&self.table),
+            records,
+            cross: &judged.cross,
+        };
+        let predictor = Predictor {
+            model,
+            frame,
+            new_tasks: false,
+            training_rows,
+            limit: self.ledger.limit(),
+        };
+        prepared.pool().install(|| predictor.predict(&asked))
+    }
+
+    /// Scores of the model beside those of simpler answers.
     pub(super) fn scores(
         &self,
         args: &FitArgs,
         judged: &Judged,
-        training_rows: &[Vec<usize>],
-        model: &Model,
-        prepared: &Prepared,
-        stop: &Stop,
+        trained: &Trained<'_>,
     ) -> Result<Scores> {
-        let asked = Asked {
-            table: judged.table.as_ref().unwrap_or(&self.table),
-            records: &judged.records,
-            cross: &judged.cross,
-        };
-        let judge = |model: &Model| -> Result<Score> {
-            let predictor = Predictor {
-                model,
-                frame: &self.frame,
-                new_tasks: false,
-                training_rows,
-                limit: self.ledger.limit(),
-            };
-            let predictions = prepared.pool().install(|| predictor.predict(&asked))?;
-            let metric = metric(None, &self.frame.goal)?;
-            score(&self.frame, asked.records, &predictions, None, metric)
-        };
-        let mut methods = vec![("learned".to_string(), judge(model)?)];
-        if args.baselines {
-            let machine: &MachineSpec = model.machine();
-            let fit_with = |sharing: &SharingSpec| -> Result<Model> {
-                let mut silent = Progress::new(false, true, args.tol);
-                let mut fitting = fitting_of(args, stop, &mut silent)?;
-                Ok(prepared.with(machine, sharing)?.fit(&mut fitting)?)
-            };
-            methods.push((
-                "uniform".to_string(),
-                judge(&fit_with(&SharingSpec::uniform())?)?,
-            ));
-            let kernels = model.kernels();
-            let mut best: Option<(String, Score)> = None;
-            for number in 0..kernels.len() {
-                let mut weights = vec![0.0; kernels.len()];
-                weights[number] = 1.0;
-                let score = judge(&fit_with(&SharingSpec::fixed(weights))?)?;
-                if best
-                    .as_ref()
-                    .is_none_or(|(_, known)| score.mean > known.mean)
-                {
-                    best = Some((format!("best single: {}", kernels[number].name), score));
-                }
-            }
-            methods.extend(best);
+        let (frame, records) = (&self.frame, &judged.records);
+        let main = metric(args.metric.as_deref(), &frame.goal)?;
+        let own = (frame, records);
+        let rows = trained.training_rows;
+        let learned = self.predictions(judged, own, rows, trained.model, trained.prepared)?;
+        let confusion = judged
+            .held_out
+            .then(|| Confusion::of(frame, records, &learned));
+        let mut answers = vec![("learned".to_string(), learned)];
+        let mut majority = None;
+        if judged.held_out
+            && let Some((word, answer)) =
+                constant::predictions(frame, &self.records, &self.train, records)?
+        {
+            majority = word;
+            answers.push((constant::name(&frame.goal).to_string(), answer));
         }
+        let wanted = Wanted::of(self, args, judged.held_out, trained);
+        let (simpler, remarks) = self.baselines(args, &wanted, judged, trained)?;
+        answers.extend(simpler);
+        let method = |(name, answer): &(String, Predictions)| -> Result<Method> {
+            Ok(Method {
+                name: name.clone(),
+                scores: scores(frame, records, answer, None, main)?,
+            })
+        };
+        let methods = answers.iter().map(method).collect::<Result<Vec<_>>>()?;
+        let losses: Vec<_> = answers
+            .iter()
+            .map(|(_, answer)| losses(frame, records, answer))
+            .collect();
+        let warnings = if judged.held_out {
+            guards::of_scores(main, &methods, &losses, majority.as_deref())
+        } else {
+            Vec::new()
+        };
         Ok(Scores {
             split: judged.split.clone(),
+            held_out: judged.held_out,
+            by_class: matches!(frame.goal, Goal::Multiclass { .. }),
             methods,
+            confusion: confusion.flatten(),
+            remarks,
+            warnings,
         })
     }
 }
 
 impl Scores {
     pub(super) fn json(&self) -> serde_json::Value {
-        json!({
+        let mut object = json!({
             "split": self.split,
-            "methods": self.methods.iter().map(|(name, score)| json!({
-                "name": name, "metric": score.metric, "mean": score.mean, "tasks": score.tasks,
-            })).collect::<Vec<_>>(),
-        })
+            "held_out": self.held_out,
+            "methods": self.methods.iter().map(Method::json).collect::<Vec<_>>(),
+        });
+        if let Some(confusion) = &self.confusion {
+            object["confusion"] = json!(confusion);
+        }
+        object
+    }
+
+    /// The scores of simpler answers.
+    pub(super) fn baselines(&self) -> serde_json::Value {
+        self.methods[1..].iter().map(Method::json).collect()
+    }
+
+    /// For people: tables, and what they are worth.
+    pub(super) fn text(&self) -> String {
+        let about = if self.held_out {
+            String::new()
+        } else {
+            ", which says nothing about new rows (--test-fraction 0.3 holds some back)".to_string()
+        };
+        let mut text = format!(
+            "On {}{about}:\n\n{}",
+            self.split,
+            output::scores(&self.methods, self.by_class)
+        );
+        if let Some(confusion) = &self.confusion {
+            text += &format!("\n{}", confusion.text());
+        }
+        for remark in &self.remarks {
+            text += &format!("({remark})\n");
+        }
+        text
     }
 }

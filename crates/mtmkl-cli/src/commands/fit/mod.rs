@@ -1,9 +1,11 @@
 //! `mtmkl fit`: from a table to a model.
 
+mod baselines;
 mod grams;
 mod judge;
 mod limits;
 mod open;
+mod room;
 mod save;
 
 use anyhow::{Result, anyhow};
@@ -14,7 +16,7 @@ use mtmkl::{Model, Normalization, ProblemSpec, Stop, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, problem_of};
 use serde_json::json;
 
-use self::judge::Scores;
+use self::judge::{Scores, Trained};
 pub use self::limits::interruptible;
 pub(super) use self::limits::{fitting_of, note_storage, preparation_of};
 pub(super) use self::open::{Fit, Sets, note_rows, read_table};
@@ -23,7 +25,7 @@ use super::Outcome;
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::words::count;
-use crate::{choices, output};
+use crate::{choices, guards, output};
 
 /// Notes that the program keeps in a model beside those of the table.
 pub mod notes {
@@ -78,7 +80,7 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
     if args.json {
         output::print(&format!(
             "{}\n",
-            serde_json::to_string_pretty(&learned.json(&args))?
+            serde_json::to_string_pretty(&learned.json())?
         ))?;
     } else {
         output::show(&learned.text(&args, &saved))?;
@@ -92,6 +94,8 @@ pub(super) struct Learned {
     pub(super) model: Model,
     ledger: Ledger,
     scores: Scores,
+    /// What a person should know.
+    warnings: Vec<String>,
 }
 
 impl Fit {
@@ -114,7 +118,7 @@ impl Fit {
         let located = |error| self.located(error, &rows, &tasks, args);
         let problem =
             usual_problem(spec, args.normalize, dataset.samples, dataset.tasks).map_err(located)?;
-        for name in odd {
+        for name in &odd {
             output::note(&format!(
                 "note: kernel `{name}` sees one column and is normalised, so that only the sign of its values is left; --normalize variance \
                  keeps their size"
@@ -129,16 +133,29 @@ impl Fit {
         let preparation = preparation_of(args, &self.ledger)?;
         let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
+        let mut warnings = guards::of_kernels(args, &prepared, &odd);
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         drop(fitting);
-        let rows = self.training_rows(&rows);
-        let scores = self.scores(args, &judged, &rows, &model, &prepared, &stop)?;
+        let training_rows = self.training_rows(&rows);
+        let trained = Trained {
+            model: &model,
+            prepared: &prepared,
+            rows: &rows,
+            training_rows: &training_rows,
+            stop: &stop,
+        };
+        let scores = self.scores(args, &judged, &trained)?;
         progress.finish();
-        self.keep_notes(&mut model, &rows, &scores)?;
+        warnings.extend(scores.warnings.iter().cloned());
+        for text in &warnings {
+            output::note(text);
+        }
+        self.keep_notes(&mut model, &training_rows, &scores)?;
         Ok(Learned {
             model,
             ledger: self.ledger.clone(),
             scores,
+            warnings,
         })
     }
 
@@ -155,7 +172,9 @@ impl Fit {
             problem: what,
         } = error
         else {
-            return choices::said_as_flag(error, args);
+            return self
+                .too_large(&error, args)
+                .unwrap_or_else(|| choices::said_as_flag(error, args));
         };
         let file = &self.table.source;
         let line = |set: usize, row: usize| {
@@ -236,22 +255,22 @@ impl Learned {
     }
 
     /// What `--json` prints.
-    pub(super) fn json(&self, args: &FitArgs) -> serde_json::Value {
+    pub(super) fn json(&self) -> serde_json::Value {
         let mut object = output::json(&self.model);
         object["memory"] = json!({ "limit": self.ledger.limit(), "taken": self.ledger.peak() });
         object["scores"] = self.scores.json();
-        if args.baselines {
-            object["baselines"] = self.scores.methods[1..]
-                .iter()
-                .map(|(name, score)| json!({ "name": name, "metric": score.metric, "mean": score.mean, "tasks": score.tasks }))
-                .collect();
+        if self.scores.methods.len() > 1 {
+            object["baselines"] = self.scores.baselines();
+        }
+        if !self.warnings.is_empty() {
+            object["warnings"] = json!(self.warnings);
         }
         object
     }
 
     /// What is printed for people.
     pub(super) fn text(&self, args: &FitArgs, saved: &Saved) -> String {
-        let (model, scores) = (&self.model, &self.scores);
+        let model = &self.model;
         let mut text = String::new();
         let shape = model.shape();
         text += &format!(
@@ -268,10 +287,7 @@ impl Learned {
             output::remarks(model),
             output::effort(model)
         );
-        text += &format!("On {}:\n{}", scores.split, output::scores(&scores.methods));
-        if args.baselines {
-            text += "(the best single kernel is chosen on these rows, with hindsight)\n";
-        }
+        text += &self.scores.text();
         match &args.output {
             Some(path) if saved.model => {
                 text += &format!("\nModel saved to {}\n", path.display());

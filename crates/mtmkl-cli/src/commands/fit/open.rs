@@ -5,7 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
-use mtmkl_table::{Aim, Dataset, Equals, Frame, Grams, Plan, Records, Table, split, usual_scaling};
+use mtmkl::select::Fold;
+use mtmkl_table::{
+    Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Table, sample, split,
+    usual_scaling,
+};
 
 use super::grams::read_grams;
 use crate::args::{FitArgs, TableArgs};
@@ -21,6 +25,8 @@ pub(in crate::commands) struct Fit {
     pub(in crate::commands) train: Vec<usize>,
     pub(super) test: Vec<usize>,
     pub(in crate::commands) grams: Grams,
+    /// What an error costs, by class.
+    class_weight: Option<ClassWeight>,
     /// The flags as given, as TOML.
     pub(in crate::commands) settings: String,
     /// The account of memory, and what the tables take of it.
@@ -67,8 +73,30 @@ fn plan_of(args: &FitArgs, computed: bool) -> Plan<'_> {
             TargetKind::Values => Aim::Numbers,
             TargetKind::Labels => Aim::Classes(args.multiclass),
         },
+        is_sure: args.said.machine,
         computed,
     }
+}
+
+/// The weights of classes, by the flag.
+fn class_weight_of(args: &FitArgs, frame: &Frame) -> Result<Option<ClassWeight>> {
+    let Some(text) = &args.class_weight else {
+        return Ok(None);
+    };
+    let classes = frame.goal.classes();
+    if classes.is_empty() {
+        bail!(
+            "--class-weight {text}: machine {} knows no classes; leave it out, or take --sample-weight COLUMN",
+            args.machine
+        );
+    }
+    let weight: ClassWeight = text
+        .parse()
+        .map_err(|problem: String| anyhow::anyhow!("--class-weight {text}: {problem}"))?;
+    weight
+        .check(classes)
+        .with_context(|| format!("--class-weight {text}"))?;
+    Ok(Some(weight))
 }
 
 /// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
@@ -181,8 +209,13 @@ impl Fit {
             );
         }
         let mut frame = Frame::new(&table, &plan_of(args, computed))?;
+        let class_weight = class_weight_of(args, &frame)?;
         let records = frame.records(&table, true, args.sample_weight.as_deref(), &[])?;
         note_rows(&frame, &table, &records)?;
+        let records = match args.sample {
+            Some(count) => records.select(&sample(&frame, &records, count, args.seed)?),
+            None => records,
+        };
         let (train, test) = match args.test_fraction {
             Some(share) => split(&frame, &records, share, args.seed)?,
             None => ((0..records.count()).collect(), Vec::new()),
@@ -204,6 +237,7 @@ impl Fit {
             train,
             test,
             grams,
+            class_weight,
             settings,
             ledger,
             _held: held,
@@ -212,21 +246,45 @@ impl Fit {
 
     /// The samples and tasks to learn from.
     pub(in crate::commands) fn sets(&self, equals: Equals) -> Result<Sets> {
-        let limit = self.ledger.left();
-        let (train, grams) = (&self.train, &self.grams);
-        let dataset = Dataset::new(
-            &self.frame,
-            &self.table,
-            &self.records,
-            train,
-            grams,
-            equals,
-            limit,
-        )?;
-        let bytes = dataset.bytes_of_rows() + dataset.bytes_of_copies(grams);
+        let dataset = self.dataset(&self.frame, &self.records, &self.train, equals)?;
+        let bytes = dataset.bytes_of_rows() + dataset.bytes_of_copies(&self.grams);
         Ok(Sets {
             dataset,
             _held: vec![self.ledger.take(bytes)],
         })
+    }
+
+    /// Samples and tasks from some of the records, with the weights of classes; `frame` and `records` may leave the tasks out.
+    pub(super) fn dataset(
+        &self,
+        frame: &Frame,
+        records: &Records,
+        chosen: &[usize],
+        equals: Equals,
+    ) -> Result<Dataset> {
+        let limit = self.ledger.left();
+        let (table, grams) = (&self.table, &self.grams);
+        let mut dataset = Dataset::new(frame, table, records, chosen, grams, equals, limit)?;
+        if let Some(weight) = &self.class_weight {
+            let weights = dataset.class_weights(frame, records, weight, None)?;
+            dataset.weigh(&weights);
+        }
+        Ok(dataset)
+    }
+
+    /// The weights of rows in each fold, by sample set, where they depend on it: classes are balanced by the rows that it learns from.
+    pub(in crate::commands) fn fold_weights(
+        &self,
+        dataset: &Dataset,
+        folds: &[Fold],
+    ) -> Result<Option<Vec<Vec<Vec<f64>>>>> {
+        let Some(weight) = &self.class_weight else {
+            return Ok(None);
+        };
+        let of = |fold: &Fold| {
+            dataset.class_weights(&self.frame, &self.records, weight, Some(&fold.learn))
+        };
+        let weights = folds.iter().map(of).collect::<mtmkl_table::Result<_>>()?;
+        Ok(Some(weights))
     }
 }

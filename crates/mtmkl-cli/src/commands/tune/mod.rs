@@ -126,7 +126,7 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         saved.missing(format!("{error}; the picture is not written"));
     }
     if args.fit.json {
-        let mut object = learned.json(&args.fit);
+        let mut object = learned.json();
         object["tune"] = results.json(&tune, computed);
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
@@ -193,7 +193,7 @@ impl Tune {
         if kernel_sets.is_empty() {
             kernel_sets.push(args.fit.kernel.clone());
         }
-        let metric = metric(args.metric.as_deref(), &fit.frame.goal)?;
+        let metric = metric(args.fit.metric.as_deref(), &fit.frame.goal)?;
         if fit.frame.goal == Goal::OneClass && (fit.frame.target.is_none() || args.inlier.is_none())
         {
             bail!(
@@ -266,6 +266,11 @@ impl Tune {
                 _ => located(error),
             }
         })?;
+        let weights = self.fit.fold_weights(dataset, &self.folds)?;
+        let search = match &weights {
+            Some(weights) => search.with_weights(weights).map_err(located)?,
+            None => search,
+        };
         let mut silent = Progress::new(false, true, args.fit.tol);
         let fitting = fitting_of(&args.fit, stop, &mut silent)?;
         // Said now: a journal without results would be in the way of the next try.
@@ -398,13 +403,10 @@ impl Tune {
             ),
             goal => {
                 let machine = trial.model.machine().build();
-                let rows: Vec<usize> = (0..held.len()).flat_map(raw_rows).collect();
-                let mut predictions = Predictions::of_rows(rows.len());
-                let decisions = trial.model.tasks().iter().zip(&trial.decisions);
                 // With a task column, each task has a sample set of its own, in the same order.
-                for (row, &decision) in decisions.flat_map(|(_, values)| values).enumerate() {
-                    predictions.fill(row, goal, machine.as_ref(), decision);
-                }
+                let rows: Vec<usize> = (0..held.len()).flat_map(raw_rows).collect();
+                let decisions = &trial.decisions;
+                let predictions = Predictions::of_decisions(goal, machine.as_ref(), decisions);
                 (rows, predictions)
             }
         };
@@ -463,6 +465,7 @@ impl Tune {
             )
             .bytes(format!("{:?} {} {:?}", args.time_limit, args.seed, self.fit.frame).as_bytes())
             .bytes(format!("{:?} {:?}", records.target, records.task).as_bytes())
+            .bytes(format!("{:?}", args.class_weight).as_bytes())
             .numbers(records.numbers.as_deref().unwrap_or_default())
             .numbers(records.weights.as_deref().unwrap_or_default());
         for set in &dataset.samples {

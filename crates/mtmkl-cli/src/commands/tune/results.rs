@@ -1,6 +1,5 @@
 //! Scores over the grid: a table, JSON, a picture.
 
-use mtmkl::select::Metric;
 use mtmkl_report::HeatMap;
 use serde_json::{Value, json};
 
@@ -258,7 +257,7 @@ impl Results {
             },
             marked,
             best,
-            higher_is_better: tune.metric != Metric::Rmse,
+            higher_is_better: !tune.metric.less_is_better(),
         }
     }
 }

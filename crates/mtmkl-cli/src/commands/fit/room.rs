@@ -1,0 +1,77 @@
+//! How many rows there is memory for, where there are too many.
+
+use anyhow::{Result, anyhow};
+use mtmkl::error::human_bytes;
+use mtmkl::ledger::{Ledger, bytes_of};
+use mtmkl::{Preparation, Problem, Storage};
+use mtmkl_table::{Equals, sample};
+
+use super::limits::preparation_of;
+use super::open::Fit;
+use crate::args::FitArgs;
+use crate::choices;
+
+/// Fewer rows than this are no way out.
+const FEW: usize = 10;
+
+impl Fit {
+    /// The error of a problem that does not fit, with the number of rows that would; none for other errors.
+    pub(super) fn too_large(&self, error: &mtmkl::Error, args: &FitArgs) -> Option<anyhow::Error> {
+        let mtmkl::Error::Memory { needed, limit } = error else {
+            return None;
+        };
+        // With kernel matrices that are given, fewer rows would be a part of each, beside the whole.
+        let rows = self.rows_that_fit(args).filter(|_| self.grams.is_empty())?;
+        Some(anyhow!(
+            "this needs at least {}, over the limit of {}; about {rows} of the {} rows would fit: --sample {rows} takes so many by lot, with the \
+             mix of tasks and classes. Or use fewer kernels, or raise --memory-limit (GiB)",
+            human_bytes(*needed),
+            human_bytes(*limit),
+            self.records.count()
+        ))
+    }
+
+    /// The most rows of a sample that there is memory for, two digits of it.
+    fn rows_that_fit(&self, args: &FitArgs) -> Option<usize> {
+        let (mut fits, mut fails) = (0, self.records.count());
+        // What a hundredth more would change is rounded away.
+        while fails - fits > fits / 100 + 1 {
+            let middle = fits.midpoint(fails);
+            if self.does_fit(args, middle).unwrap_or(false) {
+                fits = middle;
+            } else {
+                fails = middle;
+            }
+        }
+        let digits = u32::try_from(fits.to_string().len()).unwrap_or(0);
+        let step = 10_usize.pow(digits.saturating_sub(2));
+        Some(fits / step * step).filter(|rows| *rows >= FEW)
+    }
+
+    /// Whether a fit on a sample of so many rows would have memory enough.
+    fn does_fit(&self, args: &FitArgs, count: usize) -> Result<bool> {
+        let share = self.train.len() as f64 / self.records.count() as f64;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a row count"
+        )]
+        let learned = (share * count as f64).ceil() as usize;
+        let chosen = sample(&self.frame, &self.records, learned, args.seed)?;
+        let dataset = self.dataset(&self.frame, &self.records, &chosen, Equals::Merged)?;
+        // The rows that are learned from and those that are scored.
+        let rows = dataset.bytes_of_rows() + bytes_of::<f64>(count * self.frame.features.len());
+        let spec = choices::problem(args, dataset.tasks.len())?;
+        let problem = Problem::new(spec, dataset.samples, dataset.tasks)?;
+        let left = self
+            .ledger
+            .limit()
+            .saturating_sub(self.table.bytes() + rows);
+        let preparation = Preparation {
+            ledger: Ledger::new(left),
+            ..preparation_of(args, &self.ledger)?
+        };
+        let needed = |storage| problem.memory_needed(storage, &preparation);
+        Ok(needed(Storage::OnDemand)?.min(needed(Storage::Kept)?) <= left)
+    }
+}
