@@ -1,6 +1,7 @@
 //! The flags of machines and sharings, made from the registry's entries: one flag serves every entry that has a parameter of its name.
 
 use anyhow::{Result, bail};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter, Part, Value};
@@ -154,7 +155,11 @@ pub fn named(registry: &Registry, flag: &str) -> Option<&'static Parameter> {
 
 /// What was said, or is the default, for each flag of [`with_flags`].
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings(Vec<(String, Setting)>);
+pub struct Settings {
+    values: Vec<(String, Setting)>,
+    /// The flags that were said, not defaults.
+    given: Vec<String>,
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -180,11 +185,21 @@ impl Settings {
             };
             Some((flag.name, value?))
         };
-        Self(flags(registry).into_iter().filter_map(setting).collect())
+        let given = flags(registry).into_iter().map(|flag| flag.name);
+        let given = given.filter(|name| matches.value_source(name) == Some(ValueSource::CommandLine));
+        Self {
+            given: given.collect(),
+            values: flags(registry).into_iter().filter_map(setting).collect(),
+        }
+    }
+
+    /// Whether a flag was said, by the command line or a file of settings.
+    pub fn is_given(&self, flag: &str) -> bool {
+        self.given.iter().any(|name| name == flag)
     }
 
     fn get(&self, flag: &str) -> Option<&Setting> {
-        let mut settings = self.0.iter();
+        let mut settings = self.values.iter();
         settings.find(|(name, _)| name == flag).map(|(_, set)| set)
     }
 
@@ -213,16 +228,16 @@ impl Settings {
     /// Says a number.
     pub fn set(&mut self, flag: &str, value: f64) {
         let number = Setting::Number(value);
-        match self.0.iter_mut().find(|(name, _)| name == flag) {
+        match self.values.iter_mut().find(|(name, _)| name == flag) {
             Some((_, setting)) => *setting = number,
-            None => self.0.push((flag.to_string(), number)),
+            None => self.values.push((flag.to_string(), number)),
         }
     }
 }
 
 impl Serialize for Settings {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, setting)| (name, setting)))
+        serializer.collect_map(self.values.iter().map(|(name, setting)| (name, setting)))
     }
 }
 

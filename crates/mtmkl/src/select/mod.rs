@@ -7,15 +7,18 @@
 //! - [`Metric`]: how good predictions are.
 //! - [`Grid`]: the cells to try, and the chains in which one cell starts from the last one's solution.
 //! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
+//! - [`UsualSearch`]: the rounds of a search without a grid.
 //! - [`usual_kernels`], [`usual_sharing`]: what is used where nothing is said.
 
 mod defaults;
 mod grid;
 mod held_out;
+mod ladder;
 mod metric;
 mod search;
 pub mod split;
 mod threads;
+mod usual_search;
 
 pub use defaults::{usual_kernels, usual_sharing};
 pub use grid::{Axis, Cell, Chain, Grid};
@@ -23,3 +26,4 @@ pub use metric::Metric;
 pub use search::{Fold, Limits, Search, Trial};
 pub use split::Split;
 pub use threads::in_parallel;
+pub use usual_search::{UsualSearch, Verdict};
