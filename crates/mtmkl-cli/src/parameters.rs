@@ -157,7 +157,7 @@ pub fn named(registry: &Registry, flag: &str) -> Option<&'static Parameter> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     values: Vec<(String, Setting)>,
-    /// The flags that were said, not defaults.
+    /// The names of the command's flags that were said, not defaults.
     given: Vec<String>,
 }
 
@@ -185,15 +185,16 @@ impl Settings {
             };
             Some((flag.name, value?))
         };
-        let given = flags(registry).into_iter().map(|flag| flag.name);
-        let given = given.filter(|name| matches.value_source(name) == Some(ValueSource::CommandLine));
+        let given = matches.ids().map(|id| id.as_str());
+        let given =
+            given.filter(|name| matches.value_source(name) == Some(ValueSource::CommandLine));
         Self {
-            given: given.collect(),
+            given: given.map(String::from).collect(),
             values: flags(registry).into_iter().filter_map(setting).collect(),
         }
     }
 
-    /// Whether a flag was said, by the command line or a file of settings.
+    /// Whether a flag of the command was said, by the command line or a file of settings.
     pub fn is_given(&self, flag: &str) -> bool {
         self.given.iter().any(|name| name == flag)
     }

@@ -36,7 +36,7 @@ pub(crate) struct Set<'py> {
 
 impl Set<'_> {
     /// What the core needs of it, copied once: the core's thread may outlive the arrays.
-    fn owned(&self) -> PyResult<Owned> {
+    pub(crate) fn owned(&self) -> PyResult<Owned> {
         let grams = self
             .grams
             .iter()
@@ -73,7 +73,7 @@ impl Set<'_> {
 }
 
 /// The same in Rust's hands.
-struct Owned {
+pub(crate) struct Owned {
     values: Option<Vec<f64>>,
     columns: Vec<String>,
     grams: Vec<GivenGram>,
@@ -81,7 +81,7 @@ struct Owned {
 }
 
 impl Owned {
-    fn samples(self) -> mtmkl::Result<Samples> {
+    pub(crate) fn samples(self) -> mtmkl::Result<Samples> {
         match self.values {
             Some(values) => {
                 let set = Samples::with_columns(values, self.count, self.columns)?;
@@ -108,7 +108,7 @@ pub(crate) struct PyTask<'py> {
 }
 
 impl PyTask<'_> {
-    fn owned(&self) -> PyResult<Task> {
+    pub(crate) fn owned(&self) -> PyResult<Task> {
         let values = || match &self.targets {
             Some(targets) => vector(targets).map(<[f64]>::to_vec),
             None => Err(PyValueError::new_err("the targets are missing")),
@@ -126,6 +126,19 @@ impl PyTask<'_> {
     }
 }
 
+impl Origins {
+    /// Of these sets and tasks.
+    pub(crate) fn of(sets: &[Set<'_>], tasks: &[PyTask<'_>]) -> Self {
+        let tasks = tasks.iter();
+        Self {
+            rows: sets.iter().map(|set| set.origin.clone()).collect(),
+            tasks: tasks
+                .map(|task| (task.name.clone(), task.samples))
+                .collect(),
+        }
+    }
+}
+
 /// How to run: the limits of one fit.
 #[derive(FromPyObject)]
 pub(crate) struct Limits {
@@ -136,7 +149,7 @@ pub(crate) struct Limits {
     #[pyo3(item)]
     time_limit: Option<f64>,
     #[pyo3(item)]
-    threads: usize,
+    pub(crate) threads: usize,
     #[pyo3(item)]
     seed: u64,
     #[pyo3(item)]
@@ -145,7 +158,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// How to prepare with these limits.
-    fn preparation(&self, definiteness: Definiteness) -> PyResult<Preparation> {
+    pub(crate) fn preparation(&self, definiteness: Definiteness) -> PyResult<Preparation> {
         if self.memory_limit.is_nan() || self.memory_limit <= 0.0 {
             return Err(wrong(
                 "memory_limit",
@@ -168,7 +181,9 @@ impl Limits {
     }
 
     /// Makes the limits of the fit, on the thread that it is for.
-    fn fitting(self) -> PyResult<impl FnOnce(Stop) -> Fitting<'static> + Send + 'static> {
+    pub(crate) fn fitting(
+        self,
+    ) -> PyResult<impl FnOnce(Stop) -> Fitting<'static> + Send + 'static> {
         let time_limit = match self.time_limit {
             None => None,
             Some(seconds) => Some(
@@ -193,7 +208,7 @@ fn wrong(name: &str, value: f64, expected: &str) -> PyErr {
 }
 
 /// The kernels of (name, specification) pairs; a set `rbf:sigma=1|2` stands for several.
-fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
+pub(crate) fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
     let mut views = Vec::new();
     for (name, spec) in kernels {
         let mut made = parse_kernels(spec)?;
@@ -248,13 +263,7 @@ pub(crate) fn fit(
         serde_json::from_str(solver).map_err(|error| errors::unreadable("solver", &error))?;
     let definiteness: Definiteness = serde_json::from_value(definiteness.into())
         .map_err(|error| errors::unreadable("indefinite", &error))?;
-    let origins = Origins {
-        rows: sets.iter().map(|set| set.origin.clone()).collect(),
-        tasks: tasks
-            .iter()
-            .map(|task| (task.name.clone(), task.samples))
-            .collect(),
-    };
+    let origins = Origins::of(&sets, &tasks);
     let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
     let sets = sets.iter().map(Set::owned).collect::<PyResult<Vec<_>>>()?;
     let tasks = tasks

@@ -32,7 +32,10 @@ impl Ladder {
     /// The value of a rung, where there is one.
     pub(super) fn value(&self, rung: i32) -> Option<f64> {
         let last = i32::try_from(self.values.len()).ok()? - 1;
-        if let Some(value) = usize::try_from(rung).ok().and_then(|at| self.values.get(at)) {
+        if let Some(value) = usize::try_from(rung)
+            .ok()
+            .and_then(|at| self.values.get(at))
+        {
             return Some(*value);
         }
         let within = (-BEYOND..=last + BEYOND).contains(&rung);

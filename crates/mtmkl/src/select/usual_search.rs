@@ -7,14 +7,16 @@ use crate::sharing::SharingSpec;
 
 /// The folds that all cells are fitted on; the others are for those that do well there.
 const QUICK_FOLDS: usize = 2;
+/// Where all tasks together have no more rows than this, all cells are fitted on all folds: that takes little time, and two folds say little.
+const FEW_ROWS: usize = 1000;
 /// A family is gone on with where its best cell is within so many standard errors of the best of all.
 const NEAR: f64 = 2.0;
-/// Of those, at most so many.
-const FAMILIES: usize = 3;
+/// Of those, at most so many whose weights need not be learned, and so many of the others, which come a round later.
+const FAMILIES: [usize; 2] = [3, 2];
 /// How often the ladder is gone up or down by a rung.
 const CLIMBS: usize = 4;
 /// How many cells are fitted on all folds.
-const FINALISTS: usize = 6;
+const FINALISTS: usize = 8;
 /// Cells whose scores differ by less than this part of a standard error are told apart by the finer score.
 const TIE: f64 = 0.25;
 /// The exponents of learned weights: sparse, smooth, nearly uniform.
@@ -38,7 +40,7 @@ struct Family {
 
 /// The rounds of the search that is used where no grid is given.
 ///
-/// 1. Each kernel alone and the average of all, whose weights need not be learned, at three prices on two folds.
+/// 1. Each kernel alone and the average of all, whose weights need not be learned, at three prices on two folds (all folds, where rows are few).
 /// 2. Learned weights of three exponents at the price that was best for the average; and a rung of the ladder of prices up and down
 ///    from the best one, for the best families. This is done until the best price is between two others.
 /// 3. The best cells on all folds. The best mean score wins; what is as good as equal is told apart by [`Verdict::finer`].
@@ -57,6 +59,8 @@ pub struct UsualSearch {
     grid: Grid,
     /// How many rows each fold keeps aside.
     held: Vec<usize>,
+    /// How many of them, the first, all cells are fitted on.
+    quick_folds: usize,
     kernels: usize,
     round: usize,
     is_over: bool,
@@ -67,12 +71,13 @@ impl UsualSearch {
     pub const TOLERANCE: f64 = 1e-2;
 
     /// The search for a machine whose price is `machine`'s own where `price_is_given`, with these sharings of weights that are learned (see
-    /// [`UsualSearch::exponents`]), for so many kernels. `held` are the numbers of rows that the folds keep aside.
+    /// [`UsualSearch::exponents`]), for so many kernels. `rows` is Σ_t N_t, `held` are the numbers of rows that the folds keep aside.
     pub fn new(
         machine: &MachineSpec,
         price_is_given: bool,
         learned: &[SharingSpec],
         kernels: usize,
+        rows: usize,
         held: &[usize],
     ) -> Self {
         let alone = (1..=kernels).filter(|_| kernels > 1);
@@ -99,6 +104,11 @@ impl UsualSearch {
             places: Vec::new(),
             grid: Grid::of(Vec::new()),
             held: held.to_vec(),
+            quick_folds: if rows <= FEW_ROWS {
+                held.len()
+            } else {
+                QUICK_FOLDS.min(held.len())
+            },
             kernels,
             round: 0,
             is_over: false,
@@ -147,7 +157,7 @@ impl UsualSearch {
         if wanted.is_empty() {
             self.is_over = true;
             let cells = self.finalists(&verdict);
-            let folds = self.quick_folds()..self.held.len();
+            let folds = self.quick_folds..self.held.len();
             return self.chains(&cells, folds);
         }
         let cells = wanted.into_iter().filter_map(|(family, rung)| {
@@ -170,7 +180,7 @@ impl UsualSearch {
         if new.is_empty() {
             return self.next(verdict);
         }
-        self.chains(&new, 0..self.quick_folds())
+        self.chains(&new, 0..self.quick_folds)
     }
 
     /// The cell to take, by the mean score over all folds.
@@ -187,12 +197,17 @@ impl UsualSearch {
             (mean.score >= least).then_some((cell, mean))
         });
         // Of equal ones the first.
-        near.reduce(|best, one| if one.1.finer > best.1.finer { one } else { best })
-            .map_or(0, |(cell, _)| cell)
-    }
-
-    fn quick_folds(&self) -> usize {
-        QUICK_FOLDS.min(self.held.len())
+        let is_better = |one: &Verdict, best: &Verdict| {
+            one.finer > best.finer || (one.finer == best.finer && one.score > best.score)
+        };
+        near.reduce(|best, one| {
+            if is_better(&one.1, &best.1) {
+                one
+            } else {
+                best
+            }
+        })
+        .map_or(0, |(cell, _)| cell)
     }
 
     /// The cells whose weights need not be learned, on the first rungs.
@@ -207,13 +222,15 @@ impl UsualSearch {
         let mut wanted = Vec::new();
         let best: Vec<(usize, i32, f64)> = self.best_rungs(verdict);
         let top = best.first().map_or(f64::NAN, |best| best.2);
-        let least = top - NEAR * self.standard_error(top, self.quick_folds());
+        let least = top - NEAR * self.standard_error(top, self.quick_folds);
         if let Some(ladder) = &self.ladder {
-            for &(family, rung, _) in best
-                .iter()
-                .take(FAMILIES)
-                .filter(|(_, _, score)| *score >= least)
-            {
+            let mut left = FAMILIES;
+            for &(family, rung, score) in &best {
+                let kind = usize::from(family >= self.cheap);
+                if score < least || left[kind] == 0 {
+                    continue;
+                }
+                left[kind] -= 1;
                 for beside in [rung - 1, rung + 1] {
                     let place = (family, beside);
                     if ladder.value(beside).is_some() && !self.places.contains(&place) {
@@ -261,7 +278,7 @@ impl UsualSearch {
     fn finalists(&self, verdict: &impl Fn(usize, usize) -> Option<Verdict>) -> Vec<usize> {
         let ranked = self.ranked(verdict);
         let top = ranked.first().map_or(f64::NAN, |(_, mean)| mean.score);
-        let least = top - NEAR * self.standard_error(top, self.quick_folds());
+        let least = top - NEAR * self.standard_error(top, self.quick_folds);
         let near = ranked.into_iter().filter(|(_, mean)| mean.score >= least);
         let mut cells: Vec<usize> = near.map(|(cell, _)| cell).take(FINALISTS).collect();
         cells.sort_unstable();
@@ -269,11 +286,8 @@ impl UsualSearch {
     }
 
     /// All cells with their means over the quick folds, the best first.
-    fn ranked(
-        &self,
-        verdict: &impl Fn(usize, usize) -> Option<Verdict>,
-    ) -> Vec<(usize, Verdict)> {
-        let folds = self.quick_folds();
+    fn ranked(&self, verdict: &impl Fn(usize, usize) -> Option<Verdict>) -> Vec<(usize, Verdict)> {
+        let folds = self.quick_folds;
         let mut ranked: Vec<(usize, Verdict)> = (0..self.places.len())
             .filter_map(|cell| Some((cell, self.mean(cell, folds, verdict)?)))
             .collect();
@@ -340,5 +354,137 @@ impl UsualSearch {
                 })
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Runs a search on a made-up score of cells, and gives back the winner, all cells, and how often each fold was fitted.
+    fn run(
+        mut search: UsualSearch,
+        score: impl Fn(&Cell, usize) -> f64,
+    ) -> (Cell, Vec<Cell>, BTreeMap<(usize, usize), Verdict>) {
+        let mut done: BTreeMap<(usize, usize), Verdict> = BTreeMap::new();
+        loop {
+            let chains = search.next(|cell, fold| done.get(&(cell, fold)).copied());
+            if chains.is_empty() {
+                break;
+            }
+            let cells = search.grid().cells();
+            for chain in chains {
+                for window in chain.cells.windows(2) {
+                    // One can start from the other.
+                    let [a, b] = [&cells[window[0]], &cells[window[1]]];
+                    assert_eq!(a.kernels, b.kernels);
+                    assert_eq!(a.sharing.name(), b.sharing.name());
+                }
+                for cell in chain.cells {
+                    let verdict = Verdict {
+                        score: score(&cells[cell], chain.fold),
+                        finer: 0.0,
+                    };
+                    let twice = done.insert((cell, chain.fold), verdict);
+                    assert!(twice.is_none(), "cell {cell} on fold {} twice", chain.fold);
+                }
+            }
+        }
+        let best = search.best(|cell, fold| done.get(&(cell, fold)).copied());
+        let cells = search.grid().cells().to_vec();
+        (cells[best].clone(), cells, done)
+    }
+
+    /// Falls off with the distance from a price, and is best for one family.
+    fn peak(cell: &Cell, price: f64, kernels: usize, sharing: &SharingSpec) -> f64 {
+        let far = (cell.machine.number("C") / price).log10().abs();
+        let other = cell.kernels != kernels || cell.sharing != *sharing;
+        0.9 - 0.05 * far - if other { 0.02 } else { 0.0 }
+    }
+
+    fn search(kernels: usize) -> UsualSearch {
+        let learned = UsualSearch::exponents(&SharingSpec::lp(2.0, 1.0));
+        UsualSearch::new(
+            &MachineSpec::svc(1.0),
+            false,
+            &learned,
+            kernels,
+            2000,
+            &[400; 5],
+        )
+    }
+
+    #[test]
+    fn the_peak_is_found_wherever_it_is() {
+        let uniform = SharingSpec::uniform();
+        for price in [0.004, 0.03, 1.0, 20.0, 700.0] {
+            for (kernels, sharing) in [
+                (0, &uniform),
+                (2, &uniform),
+                (3, &uniform),
+                (0, &SharingSpec::lp(1.0, 1.0)),
+                (0, &SharingSpec::lp(4.0, 1.0)),
+            ] {
+                let (best, cells, done) =
+                    run(search(3), |cell, _| peak(cell, price, kernels, sharing));
+                assert_eq!((best.kernels, &best.sharing), (kernels, sharing), "{price}");
+                let found = best.machine.number("C");
+                assert!((found / price).ln().abs() < 0.6, "{found} for {price}");
+                // Few fits: of 11 prices for 7 families on 5 folds.
+                assert!(done.len() < 7 * 11 * 5 / 2, "{} fits", done.len());
+                assert!(
+                    cells
+                        .iter()
+                        .enumerate()
+                        .all(|(at, a)| !cells[..at].contains(a))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn all_folds_decide_not_the_first_two() {
+        // On the later folds another kernel is better by far.
+        let (best, ..) = run(search(3), |cell, fold| {
+            let uniform = SharingSpec::uniform();
+            let first = peak(cell, 1.0, 1, &uniform);
+            let later = peak(cell, 1.0, 2, &uniform);
+            if fold < 2 { first } else { 2.0 * later - first }
+        });
+        assert_eq!(best.kernels, 2);
+    }
+
+    #[test]
+    fn what_is_given_is_not_searched_for() {
+        let machine = MachineSpec::svc(0.7);
+        let sharing = SharingSpec::pscs(1.5, 2.0, 1.0);
+        let search = UsualSearch::new(&machine, true, &[sharing], 2, 30, &[10; 3]);
+        let (_, cells, done) = run(search, |_, _| 0.5);
+        assert_eq!(cells.len(), 3 + 1);
+        assert_eq!(done.len(), 4 * 3);
+        assert!(cells.iter().all(|cell| cell.machine == machine));
+        // One kernel has nothing to learn, and a share has no values beyond those of its entry.
+        let nu = MachineSpec::one_class(0.1);
+        let search = UsualSearch::new(&nu, false, &[SharingSpec::simplex()], 1, 50, &[10; 5]);
+        let (_, cells, _) = run(search, |cell, _| cell.machine.number("nu"));
+        assert!(cells.iter().all(|cell| cell.machine.check().is_ok()));
+        assert!(
+            cells
+                .iter()
+                .all(|cell| cell.sharing == SharingSpec::uniform())
+        );
+    }
+
+    #[test]
+    fn scores_that_are_not_defined_are_no_scores() {
+        let (best, ..) = run(search(2), |cell, _| match cell.kernels {
+            1 => f64::NAN,
+            _ => 0.6,
+        });
+        assert_ne!(best.kernels, 1);
+        let (_, cells, done) = run(search(2), |_, _| f64::NAN);
+        assert!(!cells.is_empty() && !done.is_empty());
     }
 }

@@ -92,6 +92,9 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     {
         args.fit.ignore.push(group);
     }
+    if wanted.is_nothing() {
+        wanted::by_pairs(&mut args.fit);
+    }
     // Opening gives precomputed kernels names of their own; the settings keep the paths.
     let given = args.fit.kernel.clone();
     let fit = Fit::open(&mut args.fit, "tune")?;
@@ -210,18 +213,26 @@ impl Tune {
             .collect();
         let mut about = String::new();
         let plan = if wanted.is_nothing() {
-            let learned = wanted::learned(&args.fit, dataset.tasks.len())?;
+            let by_class = matches!(fit.frame.goal, Goal::Multiclass { .. });
+            let learned = wanted::learned(&args.fit, dataset.tasks.len(), by_class)?;
             about = serde_json::to_string(&(&machine, &learned))?;
             let kernels = choices::kernels(&args.fit.registry, &args.fit.kernel)?;
             let held: Vec<usize> = splits.iter().map(|split| split.validation.len()).collect();
             let is_given = wanted::price_is_given(&args.fit, &machine);
-            let search = UsualSearch::new(&machine, is_given, &learned, kernels.len(), &held);
+            let of_task = |task: &Task| task.rows.count(dataset.samples[task.samples].count());
+            let rows = dataset.tasks.iter().map(of_task).sum();
+            let search = UsualSearch::new(&machine, is_given, &learned, kernels.len(), rows, &held);
             if kernels.len() > 1 {
                 kernel_sets.extend(kernels.into_iter().map(|view| vec![view.name]));
             }
             Plan::Usual(Box::new(search))
         } else {
-            Plan::of_grid(wanted.grid(&machine, &args.fit, dataset.tasks.len(), kernel_sets.len())?)
+            Plan::of_grid(wanted.grid(
+                &machine,
+                &args.fit,
+                dataset.tasks.len(),
+                kernel_sets.len(),
+            )?)
         };
         Ok(Self {
             fit,

@@ -170,7 +170,11 @@ impl Results {
             text += &format!(
                 "({} after {} of the folds; --json has all, --picture draws them)\n",
                 count(left, "more cell was left", "more cells were left"),
-                self.rows.iter().map(|row| row.folds.len()).min().unwrap_or(0)
+                self.rows
+                    .iter()
+                    .map(|row| row.folds.len())
+                    .min()
+                    .unwrap_or(0)
             );
         }
         if shown < order.len() {

@@ -186,10 +186,7 @@ impl Rounds<'_> {
     /// One round: what is missing of these chains. The Gram matrices are made when the first fit needs them.
     fn fit(&self, plan: &Plan, chains: &[Chain], prepared: &mut Option<Prepared>) -> Result<()> {
         let (tune, args) = (self.tune, self.args);
-        let located = |error| {
-            tune.fit
-                .located(error, &tune.rows, &tune.tasks, &args.fit)
-        };
+        let located = |error| tune.fit.located(error, &tune.rows, &tune.tasks, &args.fit);
         let all: usize = chains.iter().map(|chain| chain.cells.len()).sum();
         let missing = self.missing(chains);
         self.fits.expect(all, all - missing);
@@ -208,8 +205,7 @@ impl Rounds<'_> {
             return Ok(());
         };
         let workers = search.at_a_time(prepared).map_err(located)?;
-        let pools =
-            Pool::for_jobs(workers.min(chains.len()), args.fit.threads).map_err(located)?;
+        let pools = Pool::for_jobs(workers.min(chains.len()), args.fit.threads).map_err(located)?;
         in_parallel(chains.len(), &pools, |number, pool| {
             if self.limits.stop.is_requested() {
                 return Ok(());
