@@ -7,6 +7,7 @@ import json
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,6 +40,21 @@ _PASS = np.dtype(
 )
 
 
+@dataclass(frozen=True)
+class Problem:
+    """A problem as the core takes it, and what is kept beside its model."""
+
+    #: Of `_core.fit`.
+    arguments: dict[str, Any]
+    kernels: Kernels
+    frame: _core.Frame
+    #: For each sample set, its rows of X.
+    origins: list[NDArray[np.intp]]
+    #: The sum of the sample weights of each task.
+    totals: list[float]
+    extra: dict[str, Any]
+
+
 class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not for use by itself."""
 
@@ -46,6 +62,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     _kind = "none"
     #: Whether the machine needs kernel weights of fixed mass.
     _mass = False
+    #: Whether equal samples are told apart, as folds must.
+    _apart = False
 
     # What every estimator's __init__ sets; named for the type checker.
     kernels: Any
@@ -97,6 +115,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         prices = weights if factors is None else weights * factors
         named = None if table.tasks is None else table.tasks.tolist()
         counted = np.where(prices > 0, weights, 0.0)
+        if self._apart:
+            same = np.arange(table.count, dtype=np.float64)
         same = None if same is None else np.ascontiguousarray(same)
         for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", counted, same):
             names.append(name)
@@ -134,23 +154,27 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         sharing = sharing_spec(self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks))
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
-        model = _core.fit(
-            kernels=kernels.pairs,
-            machine=json.dumps(machine),
-            sharing=json.dumps(sharing),
-            solver=json.dumps({"name": self.solver}),
-            normalize=self._normalize(),
-            definiteness=self._definiteness(),
-            sets=sets,
-            tasks=tasks,
-            limits=self._limits(),
-            notes=self._notes(frame, origins, extra or {}),
-        )
-        self._calls = kernels.calls
+        arguments: dict[str, Any] = {
+            "kernels": kernels.pairs,
+            "machine": json.dumps(machine),
+            "sharing": json.dumps(sharing),
+            "solver": json.dumps({"name": self.solver}),
+            "normalize": self._normalize(),
+            "definiteness": self._definiteness(),
+            "sets": sets,
+            "tasks": tasks,
+            "limits": self._limits(),
+        }
+        self._learn(Problem(arguments, kernels, frame, origins, totals, extra or {}))
+        return self
+
+    def _learn(self, problem: Problem) -> None:
+        """Solves a problem and takes the fitted attributes from its model."""
+        model = _core.fit(**problem.arguments, notes=self._notes(problem.frame, problem.origins, problem.extra))
+        self._calls = problem.kernels.calls
         self._adopt(model)
         if not model.converged:
-            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=3)
-        return self
+            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=4)
 
     def _resolved(self, table: Table, members: NDArray[np.intp], weights: Vector) -> Kernels:
         if table.stack is not None:

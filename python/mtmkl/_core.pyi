@@ -10,12 +10,14 @@ from ._types import Limits, New, Set, Task
 __all__ = [
     "Frame",
     "Model",
+    "Search",
     "__version__",
     "fit",
     "is_gap",
     "kernel_specs",
     "name_order",
     "named",
+    "program",
     "sample_sets",
     "sharings",
     "task_groups",
@@ -148,3 +150,27 @@ def fit(
     limits: Limits,
     notes: Mapping[str, str],
 ) -> Model: ...
+
+def program(arguments: Sequence[str]) -> int: ...
+@final
+class Search:
+    def __new__(
+        cls,
+        *,
+        kernels: Sequence[tuple[str | None, str]],
+        machine: str,
+        sharing: str,
+        solver: str,
+        normalize: bool,
+        definiteness: str,
+        sets: Sequence[Set],
+        tasks: Sequence[Task],
+        limits: Limits,
+        folds: Sequence[tuple[list[list[int]], list[list[int]]]],
+        cells: Sequence[tuple[str, str]] | None,
+        exponents: bool,
+    ) -> Search: ...
+    def round(self) -> list[tuple[int, int, float, bool, list[NDArray[np.float64]]]]: ...
+    def scored(self, cell: int, fold: int, score: float) -> None: ...
+    def cells(self) -> list[tuple[list[int], str, str]]: ...
+    def best(self) -> int: ...
