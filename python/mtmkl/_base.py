@@ -170,7 +170,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, problem: Problem) -> None:
         """Solves a problem and takes the fitted attributes from its model."""
-        model = _core.fit(**problem.arguments, notes=self._notes(problem.frame, problem.origins, problem.extra))
+        notes = self._notes(problem.frame, problem.origins, problem.extra)
+        model = _core.fit(**problem.arguments, notes=notes, auto=self._is_auto())
         self._calls = problem.kernels.calls
         self._adopt(model)
         if not model.converged:
@@ -205,6 +206,18 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         if np.isnan(number) or (np.isinf(number) and name != "memory_limit"):
             raise ValueError(f"{name} is {value!r}, expected a finite number")
         return number
+
+    def _price(self, name: str) -> float:
+        """The price of an error; 1 where the data is to choose it."""
+        value = getattr(self, name)
+        return 1.0 if isinstance(value, str) and value == "auto" else self._number(name)
+
+    def _is_auto(self) -> bool:
+        return any(isinstance(value, str) and value == "auto" for value in (getattr(self, name, None) for name in self._prices()))
+
+    def _prices(self) -> tuple[str, ...]:
+        """The parameters that are the price of an error."""
+        return ()
 
     def _normalize(self) -> bool:
         if isinstance(self.normalize, str) and self.normalize == "auto":
@@ -269,6 +282,9 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self._model = model
         self._frame = _core.Frame.of(model)
         rows: list[list[int]] = json.loads(model.notes.get("training-rows", "[]"))
+        machine = json.loads(model.machine)
+        for name in self._prices():
+            setattr(self, f"{name}_", float(machine["lambda" if name == "alpha" else name]))
         self.kernel_names_ = model.kernel_names
         self.kernel_weights_ = model.weights
         self.common_weights_ = model.common

@@ -126,7 +126,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self,
         kernels: Any = None,
         *,
-        C: float = 1.0,
+        C: float | str = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         sharing: str | Sharing = "auto",
         p: float = 2.0,
@@ -164,7 +164,10 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
-        return {"name": "svc", "C": self._number("C")}, [1.0] * len(totals)
+        return {"name": "svc", "C": self._price("C")}, [1.0] * len(totals)
+
+    def _prices(self) -> tuple[str, ...]:
+        return ("C",)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Self:
         """Learn kernel weights and machines.

@@ -149,6 +149,7 @@ def fit(
     tasks: Sequence[Task],
     limits: Limits,
     notes: Mapping[str, str],
+    auto: bool,
 ) -> Model: ...
 
 def program(arguments: Sequence[str]) -> int: ...

@@ -127,8 +127,8 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         kernels: Any = None,
         *,
         machine: str = "krr",
-        alpha: float = 1.0,
-        C: float = 1.0,
+        alpha: float | str = 1.0,
+        C: float | str = 1.0,
         epsilon: float = 0.1,
         sharing: str | Sharing = "auto",
         p: float = 2.0,
@@ -169,11 +169,14 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
 
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
         if self.machine == "krr":
-            return {"name": "krr", "lambda": self._number("alpha")}, [1.0] * len(totals)
+            return {"name": "krr", "lambda": self._price("alpha")}, [1.0] * len(totals)
         if self.machine == "svr":
-            spec = {"name": "svr", "C": self._number("C"), "epsilon": self._number("epsilon")}
+            spec = {"name": "svr", "C": self._price("C"), "epsilon": self._number("epsilon")}
             return spec, [1.0] * len(totals)
         raise ValueError(f"machine is {self.machine!r}, expected 'krr' or 'svr'")
+
+    def _prices(self) -> tuple[str, ...]:
+        return ("alpha",) if self.machine == "krr" else ("C",)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Self:
         """Learn kernel weights and machines.

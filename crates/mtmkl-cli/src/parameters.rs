@@ -81,12 +81,24 @@ impl Flag {
         let text = texts.join("; ");
         let mut letters = text.chars();
         let first = letters.next().map(char::to_uppercase);
-        let repeatable = if several { " (repeatable)" } else { "" };
+        let repeatable = if several {
+            " (repeatable)"
+        } else if self.may_be_auto() {
+            "; auto lets the data choose"
+        } else {
+            ""
+        };
         format!(
             "{}{}{repeatable}",
             first.into_iter().flatten().collect::<String>(),
             letters.as_str()
         )
+    }
+
+    /// Whether the data can choose it.
+    fn may_be_auto(&self) -> bool {
+        let mut parameters = self.parameters.iter();
+        parameters.any(|(_, parameter)| !parameter.grid.is_empty())
     }
 
     fn argument(&self) -> Arg {
@@ -96,9 +108,15 @@ impl Flag {
             .help_heading(self.heading);
         match self.kind() {
             Kind::Number { .. } => {
-                let argument = argument
-                    .value_name("NUMBER")
-                    .value_parser(value_parser!(f64));
+                let argument = if self.may_be_auto() {
+                    argument
+                        .value_name("NUMBER|auto")
+                        .value_parser(number_or_auto)
+                } else {
+                    argument
+                        .value_name("NUMBER")
+                        .value_parser(value_parser!(f64))
+                };
                 match self.default() {
                     Some(value) => argument.default_value(value.to_string()),
                     None => argument,
@@ -112,6 +130,18 @@ impl Flag {
             _ => argument.value_name("SPEC").action(ArgAction::Append),
         }
     }
+}
+
+/// A number; `auto` is none.
+fn number_or_auto(text: &str) -> std::result::Result<f64, String> {
+    if text == "auto" {
+        return Ok(f64::NAN);
+    }
+    let number = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if number.is_nan() {
+        return Err("expected a number, or `auto`".to_string());
+    }
+    Ok(number)
 }
 
 /// The command with the flags of all entries.
@@ -164,6 +194,8 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Setting {
+    /// The word itself.
+    Auto(&'static str),
     Number(f64),
     List(Vec<f64>),
     Texts(Vec<String>),
@@ -175,7 +207,13 @@ impl Settings {
         let setting = |flag: Flag| {
             let name = flag.name.as_str();
             let value = match flag.kind() {
-                Kind::Number { .. } => matches.get_one(name).copied().map(Setting::Number),
+                Kind::Number { .. } => matches.get_one(name).map(|&number: &f64| {
+                    if number.is_nan() && flag.may_be_auto() {
+                        Setting::Auto("auto")
+                    } else {
+                        Setting::Number(number)
+                    }
+                }),
                 Kind::List { .. } => matches
                     .get_many(name)
                     .map(|list| Setting::List(list.copied().collect())),
@@ -192,6 +230,11 @@ impl Settings {
             given: given.map(String::from).collect(),
             values: flags(registry).into_iter().filter_map(setting).collect(),
         }
+    }
+
+    /// Whether the data is to choose the value of a flag.
+    pub fn is_auto(&self, flag: &str) -> bool {
+        matches!(self.get(flag), Some(Setting::Auto(_)))
     }
 
     /// Whether a flag of the command was said, by the command line or a file of settings.

@@ -8,8 +8,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
 use mtmkl::{
-    Definiteness, Fitting, GivenGram, Ledger, Preparation, Problem, ProblemSpec, Samples, Stop,
-    Storage, Targets, Task,
+    Definiteness, Fitting, GivenGram, Ledger, Preparation, Prepared, Problem, ProblemSpec, Samples,
+    Stop, Storage, Targets, Task,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
@@ -234,9 +234,25 @@ pub(crate) fn kernel_specs(py: Python<'_>, spec: &str) -> PyResult<Vec<String>> 
     Ok(views.into_iter().map(|view| view.name).collect())
 }
 
-/// Solves a problem. Specifications are JSON, as in the model file.
+/// The same problem with the price of an error that the data chooses.
+fn priced(prepared: &Prepared, fitting: &Fitting<'_>) -> mtmkl::Result<Prepared> {
+    let price = prepared.usual_price(&mtmkl::select::Limits {
+        tolerance: fitting.tolerance,
+        max_passes: fitting.max_passes,
+        time_limit: fitting.time_limit,
+        seed: fitting.seed,
+        warm: true,
+        stop: fitting.stop.clone(),
+    })?;
+    let spec = prepared.problem().spec();
+    let mut machine = spec.machine.clone();
+    machine.set(price.parameter, price.value);
+    prepared.with(&machine, &spec.sharing)
+}
+
+/// Solves a problem, with a price that the data chooses where `auto`. Specifications are JSON, as in the model file.
 #[pyfunction]
-#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, definiteness, sets, tasks, limits, notes))]
+#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, definiteness, sets, tasks, limits, notes, auto))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
@@ -254,6 +270,7 @@ pub(crate) fn fit(
     tasks: Vec<PyTask<'_>>,
     limits: Limits,
     notes: BTreeMap<String, String>,
+    auto: bool,
 ) -> PyResult<Model> {
     let machine: MachineSpec =
         serde_json::from_str(machine).map_err(|error| errors::unreadable("machine", &error))?;
@@ -285,7 +302,10 @@ pub(crate) fn fit(
         let problem = Problem::new(spec, samples, tasks)?;
         let mut fitting = fitting(own_stop);
         fitting.check()?;
-        let prepared = problem.prepare(&preparation)?;
+        let mut prepared = problem.prepare(&preparation)?;
+        if auto {
+            prepared = priced(&prepared, &fitting)?;
+        }
         let mut model = prepared.fit(&mut fitting)?;
         *model.notes_mut() = notes;
         Ok((model, prepared.storage()))

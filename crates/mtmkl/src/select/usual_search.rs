@@ -12,7 +12,7 @@ const FEW_ROWS: usize = 1000;
 /// A family is gone on with where its best cell is within so many standard errors of the best of all.
 const NEAR: f64 = 2.0;
 /// Of those, at most so many whose weights need not be learned, and so many of the others, which come a round later.
-const FAMILIES: [usize; 2] = [3, 2];
+const FAMILIES: [usize; 2] = [3, 3];
 /// How often the ladder is gone up or down by a rung.
 const CLIMBS: usize = 4;
 /// How many cells are fitted on all folds.
@@ -113,6 +113,18 @@ impl UsualSearch {
             round: 0,
             is_over: false,
         }
+    }
+
+    /// The search for the price alone, with the average of all kernels on all folds.
+    pub(super) fn of_price(machine: &MachineSpec, held: &[usize]) -> Self {
+        Self::new(machine, false, &[], 1, 0, held)
+    }
+
+    /// The parameter of a machine that is its price, where it has one and targets to choose it by.
+    pub fn price_of(machine: &MachineSpec) -> Option<&'static str> {
+        let is_labelled = machine.entry()?.targets != TargetKind::Unlabelled;
+        let ladder = Ladder::of(machine).filter(|_| is_labelled);
+        ladder.map(|ladder| ladder.parameter)
     }
 
     /// A sharing with p = 1, 2, 4; as it is where it has no p.

@@ -4,11 +4,13 @@ mod grams;
 mod judge;
 mod limits;
 mod open;
+mod price;
 mod save;
 
 use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::ledger::{Ledger, bytes_of};
+use mtmkl::select::Price;
 use mtmkl::{Model, Problem, ProblemSpec, Stop, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, problem_of};
 use serde_json::json;
@@ -90,6 +92,8 @@ pub(super) struct Learned {
     pub(super) model: Model,
     ledger: Ledger,
     scores: Scores,
+    /// What the data chose.
+    price: Option<Price>,
 }
 
 impl Fit {
@@ -126,6 +130,7 @@ impl Fit {
         let preparation = preparation_of(args, &self.ledger)?;
         let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
+        let (prepared, price) = price::priced(args, prepared, &fitting).map_err(located)?;
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         drop(fitting);
         let rows = self.training_rows(&rows);
@@ -136,6 +141,7 @@ impl Fit {
             model,
             ledger: self.ledger.clone(),
             scores,
+            price,
         })
     }
 
@@ -237,6 +243,9 @@ impl Learned {
         let mut object = output::json(&self.model);
         object["memory"] = json!({ "limit": self.ledger.limit(), "taken": self.ledger.peak() });
         object["scores"] = self.scores.json();
+        if let Some(price) = &self.price {
+            object["chosen"] = json!({ price.parameter: price.value, "by": price.by });
+        }
         if args.baselines {
             object["baselines"] = self.scores.methods[1..]
                 .iter()
@@ -258,6 +267,17 @@ impl Learned {
             args.machine,
             model.sharing().name()
         );
+        if let Some(Price {
+            parameter,
+            value,
+            by,
+        }) = &self.price
+        {
+            text += &format!(
+                "{parameter} = {}, chosen by {by}\n\n",
+                output::figure(*value)
+            );
+        }
         text += &output::weights(model);
         text += &format!(
             "\n{}\n{}{}\n\n",

@@ -162,5 +162,8 @@ pub(super) fn price_is_given(args: &FitArgs, machine: &MachineSpec) -> bool {
     let mut tried = parameters
         .iter()
         .filter(|parameter| !parameter.grid.is_empty());
-    tried.any(|parameter| args.parameters.is_given(&parameter.flag()))
+    tried.any(|parameter| {
+        let flag = parameter.flag();
+        args.parameters.is_given(&flag) && !args.parameters.is_auto(&flag)
+    })
 }
