@@ -67,6 +67,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    C_ : float
+        The price of an error, given or chosen.
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of names: numbers by value, then texts.
     kernel_weights_ : ndarray of shape (n_tasks, n_kernels)

@@ -69,6 +69,8 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    alpha_, C_ : float
+        The ridge of "krr" or the price of an error of "svr", given or chosen.
     kernel_weights_ : ndarray of shape (n_tasks, n_kernels)
         θ, how much each task uses each kernel.
     common_weights_ : ndarray of shape (n_kernels,) or None

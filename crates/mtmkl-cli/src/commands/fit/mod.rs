@@ -23,6 +23,7 @@ pub(super) use self::save::Saved;
 use super::Outcome;
 use crate::args::FitArgs;
 use crate::progress::Progress;
+use crate::score::Score;
 use crate::words::count;
 use crate::{choices, output};
 
@@ -236,6 +237,11 @@ impl Learned {
         } else {
             Outcome::NotConverged
         }
+    }
+
+    /// How good the model is on the rows it is judged by.
+    pub(super) fn score(&self) -> &Score {
+        &self.scores.methods[0].1
     }
 
     /// What `--json` prints.

@@ -202,6 +202,24 @@ impl Fit {
         })
     }
 
+    /// The same table with other rows to learn from and to score on; what is learned of its columns is learned anew.
+    pub(in crate::commands) fn on_rows(
+        mut self,
+        args: &FitArgs,
+        train: Vec<usize>,
+        test: Vec<usize>,
+    ) -> Result<Self> {
+        let positions = train.iter().map(|&row| self.records.positions[row]);
+        let positions: Vec<usize> = positions.collect();
+        self.frame
+            .learn(&self.table, &positions, args.missing, args.scale)?;
+        Ok(Self {
+            train,
+            test,
+            ..self
+        })
+    }
+
     /// The samples and tasks to learn from.
     pub(in crate::commands) fn sets(&self, equals: Equals) -> Result<Sets> {
         let limit = self.ledger.left();

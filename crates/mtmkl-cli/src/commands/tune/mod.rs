@@ -1,13 +1,14 @@
 //! `mtmkl tune`: which settings predict best on rows kept aside, and a model with them from all rows.
 
 mod folds;
+mod nested;
 mod plan;
 mod results;
 mod rounds;
 mod starts;
 mod wanted;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use mtmkl::entry::Parameter;
@@ -17,6 +18,7 @@ use mtmkl_table::{Dataset, Equals, Goal, Predictions};
 use serde::{Deserialize, Serialize};
 
 use self::folds::{fold_of, splits};
+use self::nested::Nested;
 use self::plan::Plan;
 use self::results::Results;
 use self::wanted::Wanted;
@@ -95,17 +97,31 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     if wanted.is_nothing() {
         wanted::by_pairs(&mut args.fit);
     }
+    let is_piped = args.fit.data.as_deref() == Some(Path::new("-"));
+    if args.nested.is_some() && is_piped {
+        bail!(
+            "--nested reads the table once for each fold, which standard input cannot; give a file"
+        );
+    }
+    let asked = args.clone();
     // Opening gives precomputed kernels names of their own; the settings keep the paths.
     let given = args.fit.kernel.clone();
     let fit = Fit::open(&mut args.fit, "tune")?;
     // Folds tell equal rows apart; the model of all rows does not.
     let sets = fit.sets(Equals::Apart)?;
-    let mut tune = Tune::new(&args, &wanted, kernel_sets, fit, &sets.dataset)?;
+    let mut tune = Tune::new(&args, &wanted, kernel_sets.clone(), fit, &sets.dataset)?;
     let stop = interruptible();
     let Some((done, computed)) = tune.search(&args, &journal, &sets.dataset, &stop)? else {
         return Ok(Outcome::NotConverged);
     };
     drop(sets);
+    let nested = match args.nested {
+        Some(_) => match Nested::run(&asked, &kernel_sets, &tune.fit, &journal, &stop)? {
+            Some(nested) => Some(nested),
+            None => return Ok(Outcome::NotConverged),
+        },
+        None => None,
+    };
     let results = Results::new(&tune, &done);
     let best = &tune.plan.cells()[results.best];
     settle(&mut args.fit, best);
@@ -131,9 +147,14 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     if args.fit.json {
         let mut object = learned.json(&args.fit);
         object["tune"] = results.json(&tune, computed);
+        if let Some(nested) = &nested {
+            object["tune"]["nested"] = nested.json();
+        }
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        let text = results.text(&tune, computed) + "\n" + &learned.text(&args.fit, &saved);
+        let nested = nested.map_or(String::new(), |nested| nested.text());
+        let text =
+            results.text(&tune, computed) + &nested + "\n" + &learned.text(&args.fit, &saved);
         output::show(&text)?;
     }
     saved.check()?;
