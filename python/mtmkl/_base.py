@@ -210,7 +210,11 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _price(self, name: str) -> float:
         """The price of an error; 1 where the data is to choose it."""
         value = getattr(self, name)
-        return 1.0 if isinstance(value, str) and value == "auto" else self._number(name)
+        if isinstance(value, str):
+            if value != "auto":
+                raise ValueError(f"{name} is {value!r}, expected a number or 'auto'")
+            return 1.0
+        return self._number(name)
 
     def _is_auto(self) -> bool:
         return any(isinstance(value, str) and value == "auto" for value in (getattr(self, name, None) for name in self._prices()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
         `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
-    C : float, default=1.0
-        The price of an error, > 0.
+    C : float or "auto", default=1.0
+        The price of an error, > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
     class_weight : dict or "balanced", optional
         Factors of C by class. "balanced" balances the classes of each task.
     sharing : str or Sharing, default="auto"
@@ -128,7 +128,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self,
         kernels: Any = None,
         *,
-        C: float | str = 1.0,
+        C: float | Literal["auto"] = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         sharing: str | Sharing = "auto",
         p: float = 2.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         `KernelStack`. By default linear, quadratic and Gaussian kernels of eight widths.
     machine : {"krr", "svr"}, default="krr"
         Kernel ridge regression, or ε-insensitive support vector regression.
-    alpha : float, default=1.0
-        The ridge of "krr", > 0.
-    C : float, default=1.0
-        The price of an error of "svr", > 0.
+    alpha : float or "auto", default=1.0
+        The ridge of "krr", > 0. "auto" lets the data choose, by leave-one-out errors with equal weights of all kernels.
+    C : float or "auto", default=1.0
+        The price of an error of "svr", > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
     epsilon : float, default=0.1
         The width of the tube of "svr", in which errors are free, ≥ 0.
     sharing : str or Sharing, default="auto"
@@ -129,8 +129,8 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         kernels: Any = None,
         *,
         machine: str = "krr",
-        alpha: float | str = 1.0,
-        C: float | str = 1.0,
+        alpha: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = 1.0,
         epsilon: float = 0.1,
         sharing: str | Sharing = "auto",
         p: float = 2.0,

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -198,6 +198,43 @@ def test_nested_in_scikit_learn():
     assert pipeline.fit(X, y).score(X, y) > 0.9
     copied = clone(search)
     assert copied.get_params()["param_grid"] == {"C": [0.1, 1.0]}
+
+
+def test_the_ridge_that_chooses_itself_has_the_least_leave_one_out_error():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:70] * 20, (y[:70] - y[:70].mean()) / y[:70].std()
+    model = MKLRegressor(KERNELS, alpha="auto", sharing="uniform").fit(X, y)
+
+    def error(alpha):
+        plain = MKLRegressor(KERNELS, alpha=alpha, sharing="uniform")
+        return np.square(cross_val_predict(plain, X, y, cv=LeaveOneOut()) - y).sum()
+
+    best = error(model.alpha_)
+    assert best <= error(model.alpha_ * 10**0.25) and best <= error(model.alpha_ / 10**0.25)
+    # Weights are then learned with it, and a number that is given is kept as it is.
+    assert MKLRegressor(KERNELS, alpha="auto").fit(X, y).alpha_ == model.alpha_
+    assert MKLRegressor(KERNELS, alpha=0.3).fit(X, y).alpha_ == 0.3
+
+
+def test_the_price_that_chooses_itself(tmp_path, program):
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = MKLClassifier(KERNELS, C="auto").fit(X, y)
+    one = MKLClassifier(KERNELS, C="auto", n_jobs=1).fit(X, y)
+    assert model.C_ == one.C_ and np.array_equal(model.kernel_weights_, one.kernel_weights_)
+    assert MKLClassifier(KERNELS, C=model.C_).fit(X, y).score(X, y) == model.score(X, y)
+    regression = MKLRegressor(KERNELS, machine="svr", C="auto").fit(X, X[:, 0])
+    assert regression.C_ > 0 and not hasattr(regression, "alpha_")
+    with pytest.raises(ValueError, match="'auto'"):
+        MKLClassifier(KERNELS, C="one").fit(X, y)
+    # The program says which it took.
+    table = pd.DataFrame(X, columns=[f"f{at}" for at in range(X.shape[1])])
+    table["kind"] = [f"c{label}" for label in y]
+    table.to_csv(tmp_path / "wine.csv", index=False)
+    flags = "fit wine.csv --target kind --kernel linear --kernel rbf:sigma=1|2|4 --C auto"
+    done = subprocess.run([str(program), *flags.split(), "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    said = json.loads(done.stdout)
+    assert said["chosen"]["C"] == said["machine"]["C"] and said["chosen"]["by"] == "5 folds"
 
 
 @parametrize_with_checks(

@@ -135,7 +135,7 @@ fn machine_arguments(estimator: &Estimator, parts: &[&Part], registry: &Registry
                 let remark = format!(
                     " \"auto\" lets the data choose, by {by} with equal weights of all kernels."
                 );
-                ("float | str", "float or \"auto\"", remark)
+                ("float | Literal[\"auto\"]", "float or \"auto\"", remark)
             } else {
                 ("float", "float", String::new())
             };
