@@ -22,6 +22,9 @@ type Rows = (Vec<Vec<usize>>, Vec<Vec<usize>>);
 /// What a round tells of a fit: cell, fold, seconds, whether it converged, and the decision values of the rows kept aside, by task.
 type Told<'py> = (usize, usize, f64, bool, Vec<Bound<'py, PyArray1<f64>>>);
 
+/// The certified relative gap that is enough for the scores of a grid.
+const TOLERANCE: f64 = 1e-3;
+
 /// Which cells are fitted: those of a grid, or as the usual search asks for them.
 enum Plan {
     Grid(Grid, bool),
@@ -107,11 +110,11 @@ impl Search {
             .collect();
         let is_usual = cells.is_none();
         let limits = select::Limits {
-            tolerance: if is_usual {
-                fitting.tolerance.max(UsualSearch::TOLERANCE)
+            tolerance: fitting.tolerance.max(if is_usual {
+                UsualSearch::TOLERANCE
             } else {
-                fitting.tolerance
-            },
+                TOLERANCE
+            }),
             max_passes: fitting.max_passes,
             time_limit: fitting.time_limit,
             seed: fitting.seed,
