@@ -7,7 +7,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,6 +43,21 @@ _PASS = np.dtype(
 )
 
 
+@dataclass(frozen=True)
+class Problem:
+    """A problem as the core takes it, and what is kept beside its model."""
+
+    #: Of `_core.fit`.
+    arguments: dict[str, Any]
+    kernels: Kernels
+    frame: _core.Frame
+    #: For each sample set, its rows of X.
+    origins: list[NDArray[np.intp]]
+    #: The sum of the sample weights of each task.
+    totals: list[float]
+    extra: dict[str, Any]
+
+
 class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not for use by itself."""
 
@@ -50,6 +65,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     _kind = "none"
     #: Whether the machine needs kernel weights of fixed mass.
     _mass = False
+    #: Whether equal samples are told apart, as folds must.
+    _apart = False
 
     # What every estimator's __init__ sets; named for the type checker.
     kernels: Any
@@ -114,6 +131,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         if table.rows is not None:
             table = replace(table, rows=frame.scaled(table.rows))
         named = None if table.tasks is None else table.tasks.tolist()
+        if self._apart:
+            same = np.arange(table.count, dtype=np.float64)
         same = None if same is None else np.ascontiguousarray(same)
         for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", weights, same):
             names.append(name)
@@ -144,25 +163,30 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         sharing = sharing_spec(self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks))
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
-        model = _core.fit(
-            kernels=kernels.pairs,
-            named=self.kernels is not None,
-            machine=json.dumps(machine),
-            sharing=json.dumps(sharing),
-            solver=json.dumps({"name": self.solver}),
-            normalize=self._normalize(),
-            target_scale=getattr(self, "target_scale", "none"),
-            definiteness=self._definiteness(),
-            sets=sets,
-            tasks=tasks,
-            limits=self._limits(),
-            notes=self._notes(frame, origins, extra or {}),
-        )
-        self._calls = kernels.calls
+        arguments: dict[str, Any] = {
+            "kernels": kernels.pairs,
+            "named": self.kernels is not None,
+            "machine": json.dumps(machine),
+            "sharing": json.dumps(sharing),
+            "solver": json.dumps({"name": self.solver}),
+            "normalize": self._normalize(),
+            "target_scale": getattr(self, "target_scale", "none"),
+            "definiteness": self._definiteness(),
+            "sets": sets,
+            "tasks": tasks,
+            "limits": self._limits(),
+        }
+        self._learn(Problem(arguments, kernels, frame, origins, totals, extra or {}))
+        return self
+
+    def _learn(self, problem: Problem) -> None:
+        """Solves a problem and takes the fitted attributes from its model."""
+        notes = self._notes(problem.frame, problem.origins, problem.extra)
+        model = _core.fit(**problem.arguments, notes=notes, auto=self._is_auto())
+        self._calls = problem.kernels.calls
         self._adopt(model)
         if not model.converged:
-            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=3)
-        return self
+            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=4)
 
     def _resolved(self, table: Table) -> Kernels:
         if table.stack is not None:
@@ -192,6 +216,22 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         if np.isnan(number) or (np.isinf(number) and name != "memory_limit"):
             raise ValueError(f"{name} is {value!r}, expected a finite number")
         return number
+
+    def _price(self, name: str) -> float:
+        """The price of an error; 1 where the data is to choose it."""
+        value = getattr(self, name)
+        if isinstance(value, str):
+            if value != "auto":
+                raise ValueError(f"{name} is {value!r}, expected a number or 'auto'")
+            return 1.0
+        return self._number(name)
+
+    def _is_auto(self) -> bool:
+        return any(isinstance(value, str) and value == "auto" for value in (getattr(self, name, None) for name in self._prices()))
+
+    def _prices(self) -> tuple[str, ...]:
+        """The parameters that are the price of an error."""
+        return ()
 
     def _normalize(self) -> str | None:
         """The word for it; None where nothing is said."""
@@ -259,6 +299,9 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self._model = model
         self._frame = _core.Frame.of(model)
         rows: list[list[int]] = json.loads(model.notes.get("training-rows", "[]"))
+        machine = json.loads(model.machine)
+        for name in self._prices():
+            setattr(self, f"{name}_", float(machine["lambda" if name == "alpha" else name]))
         self.kernel_names_ = model.kernel_names
         self.kernel_weights_ = model.weights
         self.common_weights_ = model.common

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
         `KernelStack`. By default a linear kernel and Gaussian ones of half, once and twice the median
         distance, ``"rbf:sigma=median*0.5|1|2"``.
-    C : float, default=10.0
-        The price of an error, > 0.
+    C : float or "auto", default=10.0
+        The price of an error, > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
     class_weight : dict or "balanced", optional
         Factors of C by class. "balanced" balances the classes of each task.
     sharing : str or Sharing, default="auto"
@@ -74,6 +74,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    C_ : float
+        The price of an error, given or chosen.
     classes_ : ndarray of shape (n_classes,)
         The classes, in the order of names: numbers by value, then texts.
     kernel_weights_ : ndarray of shape (n_tasks, n_kernels)
@@ -133,7 +135,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self,
         kernels: Any = None,
         *,
-        C: float = 10.0,
+        C: float | Literal["auto"] = 10.0,
         class_weight: dict[Any, float] | str | None = None,
         sharing: str | Sharing = "auto",
         p: float = 2.0,
@@ -173,7 +175,10 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
-        return {"name": "svc", "C": self._number("C")}, [1.0] * len(totals)
+        return {"name": "svc", "C": self._price("C")}, [1.0] * len(totals)
+
+    def _prices(self) -> tuple[str, ...]:
+        return ("C",)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Self:
         """Learn kernel weights and machines.

@@ -10,6 +10,7 @@ from ._types import Limits, New, Set, Task
 __all__ = [
     "Frame",
     "Model",
+    "Search",
     "__version__",
     "balanced",
     "column_scales",
@@ -19,6 +20,7 @@ __all__ = [
     "looks_like_numbers",
     "name_order",
     "named",
+    "program",
     "sample_sets",
     "sharings",
     "task_groups",
@@ -160,4 +162,29 @@ def fit(
     tasks: Sequence[Task],
     limits: Limits,
     notes: Mapping[str, str],
+    auto: bool,
 ) -> Model: ...
+
+def program(arguments: Sequence[str]) -> int: ...
+@final
+class Search:
+    def __new__(
+        cls,
+        *,
+        kernels: Sequence[tuple[str | None, str]],
+        machine: str,
+        sharing: str,
+        solver: str,
+        normalize: bool,
+        definiteness: str,
+        sets: Sequence[Set],
+        tasks: Sequence[Task],
+        limits: Limits,
+        folds: Sequence[tuple[list[list[int]], list[list[int]]]],
+        cells: Sequence[tuple[str, str]] | None,
+        exponents: bool,
+    ) -> Search: ...
+    def round(self) -> list[tuple[int, int, float, bool, list[NDArray[np.float64]]]]: ...
+    def scored(self, cell: int, fold: int, score: float) -> None: ...
+    def cells(self) -> list[tuple[list[int], str, str]]: ...
+    def best(self) -> int: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         distance, ``"rbf:sigma=median*0.5|1|2"``.
     machine : {"krr", "svr"}, default="krr"
         Kernel ridge regression, or ε-insensitive support vector regression.
-    alpha : float, default=1.0
-        The ridge of "krr", > 0.
-    C : float, default=1.0
-        The price of an error of "svr", > 0.
+    alpha : float or "auto", default=1.0
+        The ridge of "krr", > 0. "auto" lets the data choose, by leave-one-out errors with equal weights of all kernels.
+    C : float or "auto", default=1.0
+        The price of an error of "svr", > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
     epsilon : float, default=0.1
         The width of the tube of "svr", in which errors are free, ≥ 0.
     sharing : str or Sharing, default="auto"
@@ -76,6 +76,8 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    alpha_, C_ : float
+        The ridge of "krr" or the price of an error of "svr", given or chosen.
     kernel_weights_ : ndarray of shape (n_tasks, n_kernels)
         θ, how much each task uses each kernel.
     common_weights_ : ndarray of shape (n_kernels,) or None
@@ -134,8 +136,8 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         kernels: Any = None,
         *,
         machine: str = "krr",
-        alpha: float = 1.0,
-        C: float = 1.0,
+        alpha: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = 1.0,
         epsilon: float = 0.1,
         sharing: str | Sharing = "auto",
         p: float = 2.0,
@@ -180,11 +182,14 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
 
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
         if self.machine == "krr":
-            return {"name": "krr", "lambda": self._number("alpha")}, [1.0] * len(totals)
+            return {"name": "krr", "lambda": self._price("alpha")}, [1.0] * len(totals)
         if self.machine == "svr":
-            spec = {"name": "svr", "C": self._number("C"), "epsilon": self._number("epsilon")}
+            spec = {"name": "svr", "C": self._price("C"), "epsilon": self._number("epsilon")}
             return spec, [1.0] * len(totals)
         raise ValueError(f"machine is {self.machine!r}, expected 'krr' or 'svr'")
+
+    def _prices(self) -> tuple[str, ...]:
+        return ("alpha",) if self.machine == "krr" else ("C",)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> Self:
         """Learn kernel weights and machines.

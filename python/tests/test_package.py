@@ -9,8 +9,10 @@ import io
 import os
 import pkgutil
 import re
+import signal
 import subprocess
 import sys
+import time
 import venv
 from pathlib import Path
 
@@ -30,7 +32,7 @@ def test_examples_in_docstrings(name):
 
 
 def test_every_public_estimator_has_an_example():
-    for name in ("MKLClassifier", "MKLRegressor", "MKLOneClassSVM", "MKLSVDD", "KernelStack", "load", "kernel_specs"):
+    for name in ("MKLClassifier", "MKLRegressor", "MKLOneClassSVM", "MKLSVDD", "MKLSearchCV", "KernelStack", "load", "kernel_specs"):
         assert ">>>" in getattr(mtmkl, name).__doc__
 
 
@@ -124,3 +126,31 @@ def test_import_is_quick(empty, tmp_path, capsys):
     with capsys.disabled():
         print(f"\nimport mtmkl: {1000 * seconds:.0f} ms beyond scikit-learn's")
     assert seconds < 0.3
+
+
+def test_the_wheel_brings_the_program(empty, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,label\n" + "".join(f"{at},{at % 7},{'x' if at % 7 > 3 else 'y'}\n" for at in range(60)))
+    program = empty.with_name("mtmkl")
+    assert run(program, "--version", cwd=tmp_path).startswith("mtmkl ")
+    said = run(program, "fit", "t.csv", "--target", "label", "-o", "m", cwd=tmp_path)
+    assert "Certified" in said and (tmp_path / "m").exists()
+
+
+def test_the_program_ends_as_it_does_without_python(tmp_path):
+    """Exit codes, closed pipes, and Ctrl-C before there is something to keep."""
+    command = [sys.executable, "-m", "mtmkl"]
+
+    def code(*arguments):
+        return subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, check=False).returncode
+
+    assert code("--version") == 0
+    assert code("fit", "nowhere.csv", "--target", "y") == 2
+    assert code("nonsense") == 2
+    # It waits for standard input, where Python's handler would be waiting with it.
+    waiting = subprocess.Popen([*command, "fit", "-", "--target", "y"], cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    time.sleep(1.0)
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(timeout=20) == -signal.SIGINT
+    # Nothing of scikit-learn is loaded for it.
+    loaded = run(sys.executable, "-c", "import sys, mtmkl._program; print('sklearn' in sys.modules)", cwd=tmp_path)
+    assert loaded == "False\n"

@@ -37,8 +37,11 @@ Examples:
   mtmkl tune sites.csv --target fault --task site --grid C=1/9,1/3,1,3,9 --grid q=1,1.5,2 --grid sharing=pscs,common --picture grid.svg
   mtmkl tune data.csv --target y --kernel-set linear --kernel-set 'linear;rbf:sigma=1|2|4' --validation-fraction 0.3 --repeats 5
 
+Without --grid and --kernel-set this is the recommended way to a model: C (or lambda), each kernel alone, their average and learned weights are
+tried, few folds first, and more than two classes are told apart by pairs. What a flag says is not searched for.
 Each finished fit is kept in the journal at once: after Ctrl-C or worse, the same command with --resume goes on from there.
-Columns are scaled (--scale) by all rows that the settings are chosen on, since all folds share one set of kernel matrices.
+Columns are scaled (--scale) by all rows that the settings are chosen on, since all folds share one set of kernel matrices; no target is
+seen by that. --nested makes all of it anew in each outer fold.
 Exit codes: 0 converged, 1 not converged or interrupted, 2 error.";
 
 /// Multi-task multiple kernel learning: which kernels matter for which task, what the tasks share, and a proof of how good the
@@ -115,8 +118,9 @@ fn tune_names(command: clap::Command, registry: &Registry) -> clap::Command {
     }
     let tried: Vec<&str> = tried.iter().map(String::as_str).collect();
     let grid = format!(
-        "Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: {}, sharing (default: {} over a \
-         wide range). What is not in the grid is as for fit",
+        "Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: {}, sharing. What is not in the grid \
+         is as for fit. Without a grid: {} over a wide range, each kernel alone, the average of all, and learned weights with p = 1, 2 and 4, \
+         in rounds",
         parameters::numbers(registry).join(", "),
         listing(&tried, "or")
     );
@@ -144,7 +148,7 @@ pub enum Command {
     /// Learn kernel weights and machines from a table, and save them as a model
     #[command(allow_negative_numbers = true, after_help = FIT_EXAMPLES)]
     Fit(Box<FitArgs>),
-    /// Choose settings by cross-validation or on a validation split, then fit with them
+    /// Choose settings by cross-validation or on a validation split, then fit with them: the recommended way to a model
     #[command(allow_negative_numbers = true, after_help = TUNE_EXAMPLES)]
     Tune(Box<TuneArgs>),
     /// Predict for new rows
@@ -520,6 +524,10 @@ pub struct TuneArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Also say what the whole search is worth: repeat it in so many outer folds, everything made anew, and score on what each kept aside
+    #[arg(long, value_name = "COUNT", help_heading = "Choice")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nested: Option<usize>,
     /// The target value of inliers
     #[arg(long, value_name = "VALUE", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! The flags of machines and sharings, made from the registry's entries: one flag serves every entry that has a parameter of its name.
 
 use anyhow::{Result, bail};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter, Part, Value};
@@ -89,12 +90,24 @@ impl Flag {
         let text = texts.join("; ");
         let mut letters = text.chars();
         let first = letters.next().map(char::to_uppercase);
-        let repeatable = if several { " (repeatable)" } else { "" };
+        let repeatable = if several {
+            " (repeatable)"
+        } else if self.may_be_auto() {
+            "; auto lets the data choose"
+        } else {
+            ""
+        };
         format!(
             "{}{}{repeatable}",
             first.into_iter().flatten().collect::<String>(),
             letters.as_str()
         )
+    }
+
+    /// Whether the data can choose it.
+    fn may_be_auto(&self) -> bool {
+        let mut parameters = self.parameters.iter();
+        parameters.any(|(_, parameter)| !parameter.grid.is_empty())
     }
 
     fn argument(&self) -> Arg {
@@ -104,9 +117,15 @@ impl Flag {
             .help_heading(self.heading);
         match self.kind() {
             Kind::Number { .. } => {
-                let argument = argument
-                    .value_name("NUMBER")
-                    .value_parser(value_parser!(f64));
+                let argument = if self.may_be_auto() {
+                    argument
+                        .value_name("NUMBER|auto")
+                        .value_parser(number_or_auto)
+                } else {
+                    argument
+                        .value_name("NUMBER")
+                        .value_parser(value_parser!(f64))
+                };
                 match self.default() {
                     Some(value) => argument.default_value(value.to_string()),
                     None => argument,
@@ -120,6 +139,18 @@ impl Flag {
             _ => argument.value_name("SPEC").action(ArgAction::Append),
         }
     }
+}
+
+/// A number; `auto` is none.
+fn number_or_auto(text: &str) -> std::result::Result<f64, String> {
+    if text == "auto" {
+        return Ok(f64::NAN);
+    }
+    let number = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if number.is_nan() {
+        return Err("expected a number, or `auto`".to_string());
+    }
+    Ok(number)
 }
 
 /// The command with the flags of all entries.
@@ -163,11 +194,17 @@ pub fn named(registry: &Registry, flag: &str) -> Option<&'static Parameter> {
 
 /// What was said, or is the default, for each flag of [`with_flags`].
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings(Vec<(String, Setting)>);
+pub struct Settings {
+    values: Vec<(String, Setting)>,
+    /// The names of the command's flags that were said, not defaults.
+    given: Vec<String>,
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Setting {
+    /// The word itself.
+    Auto(&'static str),
     Number(f64),
     List(Vec<f64>),
     Texts(Vec<String>),
@@ -179,7 +216,13 @@ impl Settings {
         let setting = |flag: Flag| {
             let name = flag.name.as_str();
             let value = match flag.kind() {
-                Kind::Number { .. } => matches.get_one(name).copied().map(Setting::Number),
+                Kind::Number { .. } => matches.get_one(name).map(|&number: &f64| {
+                    if number.is_nan() && flag.may_be_auto() {
+                        Setting::Auto("auto")
+                    } else {
+                        Setting::Number(number)
+                    }
+                }),
                 Kind::List { .. } => matches
                     .get_many(name)
                     .map(|list| Setting::List(list.copied().collect())),
@@ -189,11 +232,27 @@ impl Settings {
             };
             Some((flag.name, value?))
         };
-        Self(flags(registry).into_iter().filter_map(setting).collect())
+        let given = matches.ids().map(|id| id.as_str());
+        let given =
+            given.filter(|name| matches.value_source(name) == Some(ValueSource::CommandLine));
+        Self {
+            given: given.map(String::from).collect(),
+            values: flags(registry).into_iter().filter_map(setting).collect(),
+        }
+    }
+
+    /// Whether the data is to choose the value of a flag.
+    pub fn is_auto(&self, flag: &str) -> bool {
+        matches!(self.get(flag), Some(Setting::Auto(_)))
+    }
+
+    /// Whether a flag of the command was said, by the command line or a file of settings.
+    pub fn is_given(&self, flag: &str) -> bool {
+        self.given.iter().any(|name| name == flag)
     }
 
     fn get(&self, flag: &str) -> Option<&Setting> {
-        let mut settings = self.0.iter();
+        let mut settings = self.values.iter();
         settings.find(|(name, _)| name == flag).map(|(_, set)| set)
     }
 
@@ -222,16 +281,16 @@ impl Settings {
     /// Says a number.
     pub fn set(&mut self, flag: &str, value: f64) {
         let number = Setting::Number(value);
-        match self.0.iter_mut().find(|(name, _)| name == flag) {
+        match self.values.iter_mut().find(|(name, _)| name == flag) {
             Some((_, setting)) => *setting = number,
-            None => self.0.push((flag.to_string(), number)),
+            None => self.values.push((flag.to_string(), number)),
         }
     }
 }
 
 impl Serialize for Settings {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, setting)| (name, setting)))
+        serializer.collect_map(self.values.iter().map(|(name, setting)| (name, setting)))
     }
 }
 

@@ -61,13 +61,11 @@ pub struct Fits {
 }
 
 impl Fits {
-    /// `done` of `total` fits are there already.
-    pub fn new(quiet: bool, total: usize, done: usize) -> Self {
+    /// No fits yet.
+    pub fn new(quiet: bool) -> Self {
         let shown = !quiet && std::io::stderr().is_terminal();
         let bar = shown.then(|| {
-            let bar = ProgressBar::new(total as u64).with_position(done as u64);
-            // Without what was there: it took no time.
-            bar.reset_eta();
+            let bar = ProgressBar::new(0);
             let template = "{bar:30} {pos} of {len} fits, about {eta} left   {msg}";
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style);
@@ -76,6 +74,16 @@ impl Fits {
             bar
         });
         Self { bar }
+    }
+
+    /// So many fits more, some of which are there already.
+    pub fn expect(&self, fits: usize, done: usize) {
+        if let Some(bar) = &self.bar {
+            bar.inc_length(fits as u64);
+            bar.inc(done as u64);
+            // Without what was there: it took no time.
+            bar.reset_eta();
+        }
     }
 
     /// One more.

@@ -332,7 +332,8 @@ fn work(
     };
     let all: usize = experiments.iter().map(Experiment::fits).sum();
     let there: usize = known.values().map(|unit| unit.fits).sum();
-    let fits = Fits::new(args.quiet || args.json, all, there.min(all));
+    let fits = Fits::new(args.quiet || args.json);
+    fits.expect(all, there.min(all));
     let pool = Pool::new(args.threads)?;
     let pools = Pool::for_jobs(pool.threads(), args.threads)?;
     for (experiment, run) in experiments

@@ -38,7 +38,7 @@ pub(crate) struct Set<'py> {
 
 impl Set<'_> {
     /// What the core needs of it, copied once: the core's thread may outlive the arrays.
-    fn owned(&self) -> PyResult<Owned> {
+    pub(crate) fn owned(&self) -> PyResult<Owned> {
         let grams = self
             .grams
             .iter()
@@ -75,7 +75,7 @@ impl Set<'_> {
 }
 
 /// The same in Rust's hands.
-struct Owned {
+pub(crate) struct Owned {
     values: Option<Vec<f64>>,
     columns: Vec<String>,
     grams: Vec<GivenGram>,
@@ -83,7 +83,7 @@ struct Owned {
 }
 
 impl Owned {
-    fn samples(self) -> mtmkl::Result<Samples> {
+    pub(crate) fn samples(self) -> mtmkl::Result<Samples> {
         match self.values {
             Some(values) => {
                 let set = Samples::with_columns(values, self.count, self.columns)?;
@@ -110,7 +110,7 @@ pub(crate) struct PyTask<'py> {
 }
 
 impl PyTask<'_> {
-    fn owned(&self) -> PyResult<Task> {
+    pub(crate) fn owned(&self) -> PyResult<Task> {
         let values = || match &self.targets {
             Some(targets) => vector(targets).map(<[f64]>::to_vec),
             None => Err(PyValueError::new_err("the targets are missing")),
@@ -128,6 +128,19 @@ impl PyTask<'_> {
     }
 }
 
+impl Origins {
+    /// Of these sets and tasks.
+    pub(crate) fn of(sets: &[Set<'_>], tasks: &[PyTask<'_>]) -> Self {
+        let tasks = tasks.iter();
+        Self {
+            rows: sets.iter().map(|set| set.origin.clone()).collect(),
+            tasks: tasks
+                .map(|task| (task.name.clone(), task.samples))
+                .collect(),
+        }
+    }
+}
+
 /// How to run: the limits of one fit.
 #[derive(FromPyObject)]
 pub(crate) struct Limits {
@@ -138,7 +151,7 @@ pub(crate) struct Limits {
     #[pyo3(item)]
     time_limit: Option<f64>,
     #[pyo3(item)]
-    threads: usize,
+    pub(crate) threads: usize,
     #[pyo3(item)]
     seed: u64,
     #[pyo3(item)]
@@ -147,7 +160,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// How to prepare with these limits.
-    fn preparation(&self, definiteness: Definiteness) -> PyResult<Preparation> {
+    pub(crate) fn preparation(&self, definiteness: Definiteness) -> PyResult<Preparation> {
         if self.memory_limit.is_nan() || self.memory_limit <= 0.0 {
             return Err(wrong(
                 "memory_limit",
@@ -170,7 +183,9 @@ impl Limits {
     }
 
     /// Makes the limits of the fit, on the thread that it is for.
-    fn fitting(self) -> PyResult<impl FnOnce(Stop) -> Fitting<'static> + Send + 'static> {
+    pub(crate) fn fitting(
+        self,
+    ) -> PyResult<impl FnOnce(Stop) -> Fitting<'static> + Send + 'static> {
         let time_limit = match self.time_limit {
             None => None,
             Some(seconds) => Some(
@@ -195,7 +210,7 @@ fn wrong(name: &str, value: f64, expected: &str) -> PyErr {
 }
 
 /// The kernels of (name, specification) pairs; a set `rbf:sigma=1|2` stands for several.
-fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
+pub(crate) fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
     let mut views = Vec::new();
     for (name, spec) in kernels {
         let mut made = parse_kernels(spec)?;
@@ -244,9 +259,26 @@ fn told_nothing(prepared: &Prepared, named: bool) -> Vec<String> {
     both.into_iter().flatten().collect()
 }
 
-/// Solves a problem. Specifications are JSON, as in the model file; `named` says whether someone chose the kernels.
+/// The same problem with the price of an error that the data chooses.
+fn priced(prepared: &Prepared, fitting: &Fitting<'_>) -> mtmkl::Result<Prepared> {
+    let price = prepared.usual_price(&mtmkl::select::Limits {
+        tolerance: fitting.tolerance,
+        max_passes: fitting.max_passes,
+        time_limit: fitting.time_limit,
+        seed: fitting.seed,
+        warm: true,
+        stop: fitting.stop.clone(),
+    })?;
+    let spec = prepared.problem().spec();
+    let mut machine = spec.machine.clone();
+    machine.set(price.parameter, price.value);
+    prepared.with(&machine, &spec.sharing)
+}
+
+/// Solves a problem, with a price that the data chooses where `auto`. Specifications are JSON, as in the model file; `named` says whether someone
+/// chose the kernels.
 #[pyfunction]
-#[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes))]
+#[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes, auto))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
@@ -266,6 +298,7 @@ pub(crate) fn fit(
     tasks: Vec<PyTask<'_>>,
     limits: Limits,
     notes: BTreeMap<String, String>,
+    auto: bool,
 ) -> PyResult<Model> {
     let machine: MachineSpec =
         serde_json::from_str(machine).map_err(|error| errors::unreadable("machine", &error))?;
@@ -278,13 +311,7 @@ pub(crate) fn fit(
     let normalize = normalize.and_then(Normalization::of_word);
     let target_scale: TargetScale = serde_json::from_value(target_scale.into())
         .map_err(|error| errors::unreadable("target_scale", &error))?;
-    let origins = Origins {
-        rows: sets.iter().map(|set| set.origin.clone()).collect(),
-        tasks: tasks
-            .iter()
-            .map(|task| (task.name.clone(), task.samples))
-            .collect(),
-    };
+    let origins = Origins::of(&sets, &tasks);
     let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
     let sets = sets.iter().map(Set::owned).collect::<PyResult<Vec<_>>>()?;
     let tasks = tasks
@@ -306,7 +333,10 @@ pub(crate) fn fit(
         let problem = usual_problem(spec, normalize, samples, tasks)?;
         let mut fitting = fitting(own_stop);
         fitting.check()?;
-        let prepared = problem.prepare(&preparation)?;
+        let mut prepared = problem.prepare(&preparation)?;
+        if auto {
+            prepared = priced(&prepared, &fitting)?;
+        }
         let mut model = prepared.fit(&mut fitting)?;
         *model.notes_mut() = notes;
         let warnings = told_nothing(&prepared, named);

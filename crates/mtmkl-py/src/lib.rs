@@ -11,6 +11,8 @@ mod enter;
 mod errors;
 mod fit;
 mod model;
+mod program;
+mod search;
 mod table;
 
 use mimalloc::MiMalloc;
@@ -35,6 +37,10 @@ mod _core {
     use super::fit::kernel_specs;
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::program::program;
+    #[pymodule_export]
+    use super::search::Search;
     #[pymodule_export]
     use super::table::{
         Frame, balanced, column_scales, is_gap, looks_like_numbers, name_order, named, sample_sets,

@@ -311,6 +311,17 @@ pub(crate) fn extreme_eigenvalues(matrix: &[f64], n: usize) -> Option<(f64, f64)
     Some((*values.first()?, *values.last()?))
 }
 
+/// The eigenvalues d of a symmetric n × n matrix V diag(d) V', and V row by row.
+pub(crate) fn symmetric_eigen(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+    let eigen = MatRef::from_row_major_slice(matrix, n, n)
+        .self_adjoint_eigen(Side::Lower)
+        .ok()?;
+    let values = eigen.S().column_vector().iter().copied().collect();
+    let rows = eigen.U();
+    let vectors = (0..n).flat_map(|i| (0..n).map(move |j| rows[(i, j)]));
+    Some((values, vectors.collect()))
+}
+
 /// Whether a symmetric matrix is positive definite, as far as Cholesky's algorithm can tell; the factor is written over it.
 pub(crate) fn is_positive_definite(matrix: &mut [f64], n: usize) -> bool {
     let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(

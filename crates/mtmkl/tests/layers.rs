@@ -48,7 +48,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "select",
         &[
-            "data", "gram", "kernel", "machine", "model", "pool", "problem", "run", "sharing",
+            "data", "gram", "kernel", "linalg", "machine", "model", "pool", "problem", "run",
+            "sharing",
         ],
     ),
 ];

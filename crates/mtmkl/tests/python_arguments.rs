@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter, Part};
 use mtmkl::machine::MachineSpec;
-use mtmkl::select::usual_sharing;
+use mtmkl::select::{UsualSearch, usual_sharing};
 
 /// Lines of Python are at most so long.
 const WIDTH: usize = 140;
@@ -102,7 +102,7 @@ fn quoted(names: &[&str]) -> String {
 }
 
 /// The arguments of the machines: which one, where there are several, and their parameters.
-fn machine_arguments(estimator: &Estimator, parts: &[&Part]) -> Vec<Argument> {
+fn machine_arguments(estimator: &Estimator, parts: &[&Part], registry: &Registry) -> Vec<Argument> {
     let mut arguments = Vec::new();
     if parts.len() > 1 {
         let helps: Vec<&str> = parts.iter().map(|part| part.help).collect();
@@ -125,10 +125,25 @@ fn machine_arguments(estimator: &Estimator, parts: &[&Part]) -> Vec<Argument> {
             } else {
                 String::new()
             };
+            let machine = registry.machine(part.name).unwrap();
+            let price = UsualSearch::price_of(&MachineSpec::of(machine, [0.0; 0]));
+            let (annotation, kind, remark) = if price == Some(parameter.name) {
+                let by = match part.name {
+                    "krr" => "leave-one-out errors",
+                    _ => "cross-validation",
+                };
+                let remark = format!(
+                    " \"auto\" lets the data choose, by {by} with equal weights of all kernels."
+                );
+                ("float | Literal[\"auto\"]", "float or \"auto\"", remark)
+            } else {
+                ("float", "float", String::new())
+            };
+            let text = capital(&meaning(parameter, &of));
             arguments.push(Argument {
-                signature: vec![[name.into(), "float".into(), number(default)]],
-                kind: format!("float, default={}", number(default)),
-                text: format!("{}.{}", capital(&meaning(parameter, &of)), estimator.remark),
+                signature: vec![[name.into(), annotation.into(), number(default)]],
+                kind: format!("{kind}, default={}", number(default)),
+                text: format!("{text}.{}{remark}", estimator.remark),
             });
         }
     }
@@ -244,7 +259,7 @@ fn generated(text: &str, estimators: &[&Estimator], registry: &Registry) -> Stri
         let Ok(entry) = registry.machine(name) else {
             continue;
         };
-        let machine = machine_arguments(estimator, &parts);
+        let machine = machine_arguments(estimator, &parts, registry);
         let sharing = sharing_arguments(registry, &MachineSpec::of(entry, [0.0; 0]));
         // Those by hand that stand between the two.
         let before_sharing = if estimator.before == "sharing" {

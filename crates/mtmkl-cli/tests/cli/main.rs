@@ -17,6 +17,7 @@ mod results;
 mod schema;
 mod spellings;
 mod tune;
+mod usual_search;
 
 /// The program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mtmkl");

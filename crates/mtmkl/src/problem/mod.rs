@@ -187,6 +187,11 @@ impl Problem {
         &self.tasks
     }
 
+    /// The tasks with their targets as machines learn them.
+    pub(crate) fn learned(&self) -> &[Task] {
+        &self.learned
+    }
+
     /// Ψ.
     pub fn sharing(&self) -> &Sharing {
         &self.choice.sharing

@@ -112,7 +112,7 @@ mod tests {
         let tasks = (0..2).map(|set| Task::new(format!("{set}"), labels.clone()).on(set));
         let kernels = parse_kernels(kernels).unwrap();
         let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
-        spec.normalize = normalize;
+        spec.normalize = normalize.into();
         let problem = Problem::new(spec, sets.to_vec(), tasks.collect()).unwrap();
         let prepared = problem.prepare(&Preparation::default()).unwrap();
         prepared.likeness().into_iter().flatten().collect()

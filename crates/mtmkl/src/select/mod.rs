@@ -7,22 +7,30 @@
 //! - [`Metric`]: how good predictions are.
 //! - [`Grid`]: the cells to try, and the chains in which one cell starts from the last one's solution.
 //! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
+//! - [`UsualSearch`]: the rounds of a search without a grid.
+//! - [`Price`]: C or λ, chosen by the data.
 //! - [`Likeness`]: whether a kernel tells samples apart at all.
 //! - [`usual_kernels`], [`usual_problem`], [`usual_sharing`]: what is used where nothing is said.
 
 mod defaults;
 mod grid;
 mod held_out;
+mod ladder;
+mod leave_one_out;
 mod likeness;
 mod metric;
+mod price;
 mod search;
 pub mod split;
 mod threads;
+mod usual_search;
 
 pub use defaults::{USUAL_TARGET_SCALE, usual_kernels, usual_problem, usual_sharing};
 pub use grid::{Axis, Cell, Chain, Grid};
 pub use likeness::Likeness;
 pub use metric::Metric;
+pub use price::Price;
 pub use search::{Fold, Limits, Search, Trial};
 pub use split::Split;
 pub use threads::in_parallel;
+pub use usual_search::{UsualSearch, Verdict};

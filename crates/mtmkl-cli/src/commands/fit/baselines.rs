@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use anyhow::Result;
-use mtmkl::select::{Fold, Grid, Limits, Metric, Search, Trial, in_parallel, split};
+use mtmkl::select::{Fold, Grid, Limits, Metric, Search, Trial, in_parallel, split, usual_problem};
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Model, Pool, Prepared, Problem};
+use mtmkl::{Model, Pool, Prepared};
 use mtmkl_table::{Equals, Goal, Predictions, strata};
 
 use super::judge::{Judged, Trained};
@@ -136,7 +136,7 @@ impl Fit {
         let mut own = args.clone();
         own.sharing = None;
         let spec = choices::problem(&own, 1)?;
-        let problem = Problem::new(spec, dataset.samples, dataset.tasks)?;
+        let problem = usual_problem(spec, args.normalize, dataset.samples, dataset.tasks)?;
         let prepared = problem.prepare(&preparation_of(args, &self.ledger)?)?;
         let model = quietly(args, trained, &prepared)?;
         self.predictions(judged, (&frame, &asked), &rows, &model, &prepared)

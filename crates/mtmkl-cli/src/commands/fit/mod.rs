@@ -5,13 +5,14 @@ mod grams;
 mod judge;
 mod limits;
 mod open;
+mod price;
 mod room;
 mod save;
 
 use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::ledger::{Ledger, bytes_of};
-use mtmkl::select::usual_problem;
+use mtmkl::select::{Price, usual_problem};
 use mtmkl::{Model, Normalization, ProblemSpec, Stop, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, problem_of};
 use serde_json::json;
@@ -24,6 +25,7 @@ pub(super) use self::save::Saved;
 use super::Outcome;
 use crate::args::FitArgs;
 use crate::progress::Progress;
+use crate::score::Score;
 use crate::words::count;
 use crate::{choices, guards, output};
 
@@ -96,6 +98,8 @@ pub(super) struct Learned {
     scores: Scores,
     /// What a person should know.
     warnings: Vec<String>,
+    /// What the data chose.
+    price: Option<Price>,
 }
 
 impl Fit {
@@ -134,6 +138,7 @@ impl Fit {
         let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
         let mut warnings = guards::of_kernels(args, &prepared, &odd);
+        let (prepared, price) = price::priced(args, prepared, &fitting).map_err(located)?;
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         drop(fitting);
         let training_rows = self.training_rows(&rows);
@@ -156,6 +161,7 @@ impl Fit {
             ledger: self.ledger.clone(),
             scores,
             warnings,
+            price,
         })
     }
 
@@ -254,11 +260,19 @@ impl Learned {
         }
     }
 
+    /// How good the model is on the rows it is judged by.
+    pub(super) fn score(&self) -> &Score {
+        &self.scores.methods[0].scores[0]
+    }
+
     /// What `--json` prints.
     pub(super) fn json(&self) -> serde_json::Value {
         let mut object = output::json(&self.model);
         object["memory"] = json!({ "limit": self.ledger.limit(), "taken": self.ledger.peak() });
         object["scores"] = self.scores.json();
+        if let Some(price) = &self.price {
+            object["chosen"] = json!({ price.parameter: price.value, "by": price.by });
+        }
         if self.scores.methods.len() > 1 {
             object["baselines"] = self.scores.baselines();
         }
@@ -280,6 +294,17 @@ impl Learned {
             args.machine,
             model.sharing().name()
         );
+        if let Some(Price {
+            parameter,
+            value,
+            by,
+        }) = &self.price
+        {
+            text += &format!(
+                "{parameter} = {}, chosen by {by}\n\n",
+                output::figure(*value)
+            );
+        }
         text += &output::weights(model);
         text += &format!(
             "\n{}\n{}{}\n\n",

@@ -208,7 +208,7 @@ impl Fit {
                 table.source
             );
         }
-        let mut frame = Frame::new(&table, &plan_of(args, computed))?;
+        let frame = Frame::new(&table, &plan_of(args, computed))?;
         let class_weight = class_weight_of(args, &frame)?;
         let records = frame.records(&table, true, args.sample_weight.as_deref(), &[])?;
         note_rows(&frame, &table, &records)?;
@@ -220,17 +220,7 @@ impl Fit {
             Some(share) => split(&frame, &records, share, args.seed)?,
             None => ((0..records.count()).collect(), Vec::new()),
         };
-        let learned_from: Vec<usize> = train.iter().map(|&row| records.positions[row]).collect();
-        let weights = records.weights.as_ref();
-        let weights: Option<Vec<f64>> =
-            weights.map(|weights| train.iter().map(|&row| weights[row]).collect());
-        let weights = weights.as_deref();
-        let scale = match args.scale {
-            Some(said) => said,
-            None => usual_scaling(&choices::kernels(&args.registry, &args.kernel)?),
-        };
-        frame.learn(&table, &learned_from, weights, args.missing, scale)?;
-        Ok(Self {
+        let mut fit = Self {
             table,
             frame,
             records,
@@ -241,7 +231,36 @@ impl Fit {
             settings,
             ledger,
             _held: held,
-        })
+        };
+        fit.learn_columns(args)?;
+        Ok(fit)
+    }
+
+    /// Learns what fills gaps and how columns are scaled, from the rows to learn from.
+    fn learn_columns(&mut self, args: &FitArgs) -> Result<()> {
+        let scale = match args.scale {
+            Some(said) => said,
+            None => usual_scaling(&choices::kernels(&args.registry, &args.kernel)?),
+        };
+        let (records, train) = (&self.records, &self.train);
+        let positions: Vec<usize> = train.iter().map(|&row| records.positions[row]).collect();
+        let weights = records.weights.as_ref();
+        let weights: Option<Vec<f64>> =
+            weights.map(|weights| train.iter().map(|&row| weights[row]).collect());
+        let (frame, table) = (&mut self.frame, &self.table);
+        Ok(frame.learn(table, &positions, weights.as_deref(), args.missing, scale)?)
+    }
+
+    /// The same table with other rows to learn from and to score on; what is learned of its columns is learned anew.
+    pub(in crate::commands) fn on_rows(
+        mut self,
+        args: &FitArgs,
+        train: Vec<usize>,
+        test: Vec<usize>,
+    ) -> Result<Self> {
+        (self.train, self.test) = (train, test);
+        self.learn_columns(args)?;
+        Ok(self)
     }
 
     /// The samples and tasks to learn from.

@@ -3,7 +3,8 @@
 use anyhow::{Result, anyhow};
 use mtmkl::error::human_bytes;
 use mtmkl::ledger::{Ledger, bytes_of};
-use mtmkl::{Preparation, Problem, Storage};
+use mtmkl::select::usual_problem;
+use mtmkl::{Preparation, Storage};
 use mtmkl_table::{Equals, sample};
 
 use super::limits::preparation_of;
@@ -62,7 +63,7 @@ impl Fit {
         // The rows that are learned from and those that are scored.
         let rows = dataset.bytes_of_rows() + bytes_of::<f64>(count * self.frame.features.len());
         let spec = choices::problem(args, dataset.tasks.len())?;
-        let problem = Problem::new(spec, dataset.samples, dataset.tasks)?;
+        let problem = usual_problem(spec, args.normalize, dataset.samples, dataset.tasks)?;
         let left = self
             .ledger
             .limit()

@@ -1,34 +1,32 @@
 //! `mtmkl tune`: which settings predict best on rows kept aside, and a model with them from all rows.
 
 mod folds;
+mod nested;
+mod plan;
 mod results;
+mod rounds;
 mod starts;
 mod wanted;
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use mtmkl::entry::Parameter;
-use mtmkl::error::DataProblem;
-use mtmkl::select::{Cell, Fold, Grid, Limits, Metric, Search, Trial, in_parallel, usual_problem};
-use mtmkl::{Pool, Registry, Task};
+use mtmkl::select::{Cell, Fold, Metric, Trial, UsualSearch};
+use mtmkl::{Registry, Task};
 use mtmkl_table::{Dataset, Equals, Goal, Predictions};
 use serde::{Deserialize, Serialize};
 
 use self::folds::{fold_of, splits};
+use self::nested::Nested;
+use self::plan::Plan;
 use self::results::Results;
-use self::starts::Starts;
 use self::wanted::Wanted;
 use super::Outcome;
-use super::fit::{Fit, check_columns, fitting_of, interruptible, note_storage, preparation_of};
+use super::fit::{Fit, interruptible};
 use crate::args::{FitArgs, TuneArgs};
 use crate::journal::{Fingerprint, Journal};
-use crate::progress::{Fits, Progress};
 use crate::score::{Score, metric, score};
-use crate::words::count;
 use crate::{choices, output};
 
 /// The journal's name where none is given.
@@ -41,6 +39,8 @@ struct Finished {
     fold: usize,
     /// Not there where it is not defined.
     score: Option<f64>,
+    /// What tells cells with the same score apart.
+    finer: f64,
     tasks: Vec<Option<f64>>,
     status: String,
     converged: bool,
@@ -53,7 +53,9 @@ struct Tune {
     fit: Fit,
     metric: Metric,
     inlier: Option<String>,
-    grid: Grid,
+    plan: Plan,
+    /// What the usual search is of, for the fingerprint; empty for a grid.
+    about: String,
     /// For each kernel set, its specifications as given.
     kernel_sets: Vec<Vec<String>>,
     registry: Registry,
@@ -92,23 +94,40 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     {
         args.fit.ignore.push(group);
     }
+    if wanted.is_nothing() {
+        wanted::by_pairs(&mut args.fit);
+    }
+    let is_piped = args.fit.data.as_deref() == Some(Path::new("-"));
+    if args.nested.is_some() && is_piped {
+        bail!(
+            "--nested reads the table once for each fold, which standard input cannot; give a file"
+        );
+    }
+    let asked = args.clone();
     // Opening gives precomputed kernels names of their own; the settings keep the paths.
     let given = args.fit.kernel.clone();
     let fit = Fit::open(&mut args.fit, "tune")?;
     // Folds tell equal rows apart; the model of all rows does not.
     let sets = fit.sets(Equals::Apart)?;
-    let mut tune = Tune::new(&args, &wanted, kernel_sets, fit, &sets.dataset)?;
+    let mut tune = Tune::new(&args, &wanted, kernel_sets.clone(), fit, &sets.dataset)?;
     let stop = interruptible();
-    let Some((finished, computed)) = tune.search(&args, &journal, &sets.dataset, &stop)? else {
+    let Some((done, computed)) = tune.search(&args, &journal, &sets.dataset, &stop)? else {
         return Ok(Outcome::NotConverged);
     };
     drop(sets);
-    let results = Results::new(&tune, &finished);
-    let best = &tune.grid.cells()[results.best];
+    let nested = match args.nested {
+        Some(_) => match Nested::run(&asked, &kernel_sets, &tune.fit, &journal, &stop)? {
+            Some(nested) => Some(nested),
+            None => return Ok(Outcome::NotConverged),
+        },
+        None => None,
+    };
+    let results = Results::new(&tune, &done);
+    let best = &tune.plan.cells()[results.best];
     settle(&mut args.fit, best);
     args.fit.kernel.clone_from(&tune.kernel_sets[best.kernels]);
     let mut shown = args.fit.clone();
-    if tune.kernel_sets.len() == 1 {
+    if tune.kernel_sets.len() == 1 || (tune.plan.is_usual() && best.kernels == 0) {
         shown.kernel = given;
     }
     tune.fit.settings = toml::to_string(&shown)?;
@@ -128,9 +147,14 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     if args.fit.json {
         let mut object = learned.json();
         object["tune"] = results.json(&tune, computed);
+        if let Some(nested) = &nested {
+            object["tune"]["nested"] = nested.json();
+        }
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        let text = results.text(&tune, computed) + "\n" + &learned.text(&args.fit, &saved);
+        let nested = nested.map_or(String::new(), |nested| nested.text());
+        let text =
+            results.text(&tune, computed) + &nested + "\n" + &learned.text(&args.fit, &saved);
         output::show(&text)?;
     }
     saved.check()?;
@@ -203,26 +227,40 @@ impl Tune {
             );
         }
         let machine = choices::machine(&args.fit)?;
-        let sharings = wanted.sharings(&args.fit, dataset.tasks.len())?;
-        let grid =
-            Grid::new(&machine, &sharings, kernel_sets.len(), &wanted.axes).map_err(|error| {
-                match error {
-                    mtmkl::Error::Unknown { name, known, .. } => anyhow!(
-                        "--grid {name}=…: expected a parameter of the machine or of one of the sharings in the grid: {known}"
-                    ),
-                    other => other.into(),
-                }
-            })?;
         let (splits, split) = splits(args, &fit)?;
-        let folds = splits
+        let folds: Vec<Fold> = splits
             .iter()
             .map(|split| fold_of(split, &fit.train, dataset))
             .collect();
+        let mut about = String::new();
+        let plan = if wanted.is_nothing() {
+            let by_class = matches!(fit.frame.goal, Goal::Multiclass { .. });
+            let learned = wanted::learned(&args.fit, dataset.tasks.len(), by_class)?;
+            about = serde_json::to_string(&(&machine, &learned))?;
+            let kernels = choices::kernels(&args.fit.registry, &args.fit.kernel)?;
+            let held: Vec<usize> = splits.iter().map(|split| split.validation.len()).collect();
+            let is_given = wanted::price_is_given(&args.fit, &machine);
+            let of_task = |task: &Task| task.rows.count(dataset.samples[task.samples].count());
+            let rows = dataset.tasks.iter().map(of_task).sum();
+            let search = UsualSearch::new(&machine, is_given, &learned, kernels.len(), rows, &held);
+            if kernels.len() > 1 {
+                kernel_sets.extend(kernels.into_iter().map(|view| vec![view.name]));
+            }
+            Plan::Usual(Box::new(search))
+        } else {
+            Plan::of_grid(wanted.grid(
+                &machine,
+                &args.fit,
+                dataset.tasks.len(),
+                kernel_sets.len(),
+            )?)
+        };
         Ok(Self {
             fit,
             metric,
             inlier: args.inlier.clone(),
-            grid,
+            plan,
+            about,
             kernel_sets,
             registry: args.fit.registry.clone(),
             folds,
@@ -230,147 +268,6 @@ impl Tune {
             tasks: dataset.tasks.clone(),
             rows: dataset.rows.clone(),
         })
-    }
-
-    /// Fits every cell on every fold that the journal does not have; `None` where it was interrupted.
-    fn search(
-        &self,
-        args: &TuneArgs,
-        path: &Path,
-        dataset: &Dataset,
-        stop: &mtmkl::Stop,
-    ) -> Result<Option<(Vec<Finished>, usize)>> {
-        let spec = choices::problem(&args.fit, self.tasks.len())?;
-        check_columns(&spec, &self.fit.frame, &self.fit.table, args.fit.normalize)?;
-        let located = |error| self.fit.located(error, &self.rows, &self.tasks, &args.fit);
-        let sets = self.positions(&spec.kernels)?;
-        let problem = usual_problem(
-            mtmkl::ProblemSpec {
-                machine: self.grid.cells()[0].machine.clone(),
-                sharing: self.grid.cells()[0].sharing.clone(),
-                ..spec
-            },
-            args.fit.normalize,
-            dataset.samples.clone(),
-            dataset.tasks.clone(),
-        )
-        .map_err(located)?;
-        let search = Search::new(&problem, &sets, &self.grid, &self.folds).map_err(|error| {
-            match &error {
-                mtmkl::Error::Data {
-                    place,
-                    problem: DataProblem::OneClass { .. },
-                } => anyhow!(
-                    "{place}: in one of the folds all rows to learn from are of one class; take fewer folds, or another --group"
-                ),
-                _ => located(error),
-            }
-        })?;
-        let weights = self.fit.fold_weights(dataset, &self.folds)?;
-        let search = match &weights {
-            Some(weights) => search.with_weights(weights).map_err(located)?,
-            None => search,
-        };
-        let mut silent = Progress::new(false, true, args.fit.tol);
-        let fitting = fitting_of(&args.fit, stop, &mut silent)?;
-        // Said now: a journal without results would be in the way of the next try.
-        fitting.check().map_err(located)?;
-        let preparation = preparation_of(&args.fit, &self.fit.ledger)?;
-        let (journal, lines) = Journal::open(
-            path,
-            "mtmkl tune",
-            &self.fingerprint(&args.fit, dataset)?,
-            args.resume,
-        )?;
-        let mut done: BTreeMap<(usize, usize), Finished> = BTreeMap::new();
-        for line in lines {
-            let finished: Finished = serde_json::from_value(line)
-                .with_context(|| format!("{} cannot be read", path.display()))?;
-            done.insert((finished.cell, finished.fold), finished);
-        }
-        let known = done.len();
-        let total = self.grid.cells().len() * self.folds.len();
-        let limits = Limits {
-            tolerance: fitting.tolerance,
-            max_passes: fitting.max_passes,
-            time_limit: fitting.time_limit,
-            seed: fitting.seed,
-            warm: true,
-            stop: stop.clone(),
-        };
-        let starts = Starts::beside(path, &args.fit.registry);
-        let fits = Fits::new(args.fit.quiet || args.fit.json, total, known);
-        if known < total {
-            let prepared = problem.prepare(&preparation).map_err(located)?;
-            note_storage(&prepared);
-            let done = Mutex::new(&mut done);
-            let kept = |cell: usize, fold: usize| {
-                let done = done
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                done.contains_key(&(cell, fold))
-            };
-            let chains = self.grid.chains(self.folds.len());
-            let workers = search.at_a_time(&prepared).map_err(located)?;
-            let workers = workers.min(chains.len());
-            let pools = Pool::for_jobs(workers, args.fit.threads).map_err(located)?;
-            in_parallel(chains.len(), &pools, |number, pool| -> Result<()> {
-                if stop.is_requested() {
-                    return Ok(());
-                }
-                let (chain, last) =
-                    starts.rest(&chains[number], |cell| kept(cell, chains[number].fold));
-                let mut failure = None;
-                let mut before = None;
-                let tell = |trial: Trial<'_>| match starts
-                    .keep(trial.fold, trial.cell, trial.model)
-                    .and_then(|()| self.keep(&trial, dataset, &journal))
-                {
-                    Ok(finished) => {
-                        if let Some(cell) = before.replace(finished.cell) {
-                            starts.forget(finished.fold, cell);
-                        }
-                        fits.advance(&format!(
-                            "{} {:.4}",
-                            self.metric.name(),
-                            finished.score.unwrap_or(f64::NAN)
-                        ));
-                        let mut done = done
-                            .lock()
-                            .unwrap_or_else(std::sync::PoisonError::into_inner);
-                        done.insert((finished.cell, finished.fold), finished);
-                        ControlFlow::Continue(())
-                    }
-                    Err(error) => {
-                        failure = Some(error);
-                        ControlFlow::Break(())
-                    }
-                };
-                search
-                    .follow(&prepared, &chain, last, &limits, pool, tell)
-                    .map_err(located)?;
-                failure.map_or(Ok(()), Err)
-            })?;
-        }
-        fits.finish();
-        if done.len() < total {
-            output::note(&format!(
-                "mtmkl: stopped; {} of {} are kept in {}. The same command with --resume goes on from there",
-                done.len(),
-                count(total, "fit", "fits"),
-                path.display()
-            ));
-            return Ok(None);
-        }
-        for chain in self.grid.chains(self.folds.len()) {
-            for &cell in &chain.cells {
-                starts.forget(chain.fold, cell);
-            }
-        }
-        if args.journal.is_none() {
-            journal.remove()?;
-        }
-        Ok(Some((done.into_values().collect(), total - known)))
     }
 
     /// Scores a trial and writes it down.
@@ -382,6 +279,7 @@ impl Tune {
             cell: trial.cell,
             fold: trial.fold,
             score: there(score.mean),
+            finer: trial.finer,
             tasks: score.tasks.iter().map(|task| there(task.score)).collect(),
             status: outcome.status.name().to_string(),
             converged: outcome.status.is_converged(),
@@ -421,6 +319,9 @@ impl Tune {
 
     /// The kernel sets as positions among all kernels.
     fn positions(&self, kernels: &[mtmkl::kernel::KernelView]) -> Result<Vec<Vec<usize>>> {
+        if let Plan::Usual(search) = &self.plan {
+            return Ok(search.kernel_sets());
+        }
         if self.kernel_sets.len() == 1 {
             return Ok(vec![(0..kernels.len()).collect()]);
         }
@@ -445,7 +346,9 @@ impl Tune {
     fn fingerprint(&self, args: &FitArgs, dataset: &Dataset) -> Result<Fingerprint> {
         let mut fingerprint = Fingerprint::default();
         let records = &self.fit.records;
-        fingerprint.bytes(serde_json::to_string(self.grid.cells())?.as_bytes());
+        fingerprint
+            .bytes(serde_json::to_string(self.plan.cells())?.as_bytes())
+            .bytes(self.about.as_bytes());
         for text in self.kernel_sets.iter().flatten().chain(&args.kernel) {
             fingerprint.bytes(text.as_bytes());
         }

@@ -3,6 +3,7 @@
 use mtmkl_report::HeatMap;
 use serde_json::{Value, json};
 
+use super::plan::Done;
 use super::{Finished, Tune};
 use crate::output;
 use crate::words::count;
@@ -28,10 +29,10 @@ pub(super) struct Results {
 }
 
 impl Results {
-    pub(super) fn new(tune: &Tune, finished: &[Finished]) -> Self {
-        let rows: Vec<Row> = (0..tune.grid.cells().len())
+    pub(super) fn new(tune: &Tune, done: &Done) -> Self {
+        let rows: Vec<Row> = (0..tune.plan.cells().len())
             .map(|cell| {
-                let own: Vec<&Finished> = finished.iter().filter(|one| one.cell == cell).collect();
+                let own: Vec<&Finished> = done.values().filter(|one| one.cell == cell).collect();
                 let scores: Vec<f64> = own.iter().filter_map(|one| one.score).collect();
                 let n = scores.len() as f64;
                 let mean = scores.iter().sum::<f64>() / n;
@@ -51,19 +52,14 @@ impl Results {
                 }
             })
             .collect();
-        let mut best = 0;
-        for row in &rows {
-            // Of equal ones the first, in the order of the grid.
-            if tune.metric.is_better(row.mean, rows[best].mean) {
-                best = row.cell;
-            }
-        }
+        let means: Vec<f64> = rows.iter().map(|row| row.mean).collect();
+        let best = tune.plan.best(done, tune.metric, &means);
         Self { rows, best }
     }
 
     /// What cells differ in: a name and a text for each cell.
     fn differences(tune: &Tune) -> Vec<(String, Vec<String>)> {
-        let cells = tune.grid.cells();
+        let cells = tune.plan.cells();
         let mut columns: Vec<(String, Vec<String>)> = Vec::new();
         columns.push((
             "kernels".to_string(),
@@ -105,6 +101,10 @@ impl Results {
         columns
     }
 
+    fn fits(&self) -> usize {
+        self.rows.iter().map(|row| row.folds.len()).sum()
+    }
+
     fn not_converged(&self) -> usize {
         self.rows.iter().map(|row| row.not_converged).sum()
     }
@@ -117,6 +117,9 @@ impl Results {
             .chain([tune.metric.name(), "±", "passes", "seconds", ""].map(String::from))
             .collect();
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        // What was left after few folds is not beside the others.
+        order.retain(|&cell| self.rows[cell].folds.len() == tune.folds.len());
+        let left = self.rows.len() - order.len();
         order.sort_by(|&a, &b| {
             let (a, b) = (&self.rows[a], &self.rows[b]);
             let better = tune.metric.is_better(b.mean, a.mean);
@@ -149,7 +152,7 @@ impl Results {
                 cells
             })
             .collect();
-        let total = self.rows.len() * tune.folds.len();
+        let total = self.fits();
         let mut text = format!(
             "{}, {}: {}{}\n\n{}",
             count(self.rows.len(), "cell", "cells"),
@@ -162,6 +165,17 @@ impl Results {
             },
             output::table(&header, &rows)
         );
+        if left > 0 {
+            text += &format!(
+                "({} after {} of the folds; --json has all, --picture draws them)\n",
+                count(left, "more cell was left", "more cells were left"),
+                self.rows
+                    .iter()
+                    .map(|row| row.folds.len())
+                    .min()
+                    .unwrap_or(0)
+            );
+        }
         if shown < order.len() {
             text += &format!(
                 "(the best {shown} of {}; --json has all, --picture draws them)\n",
@@ -179,12 +193,12 @@ impl Results {
     }
 
     pub(super) fn json(&self, tune: &Tune, computed: usize) -> Value {
-        let cells = tune.grid.cells();
+        let cells = tune.plan.cells();
         json!({
             "metric": tune.metric.name(),
             "split": tune.split,
             "folds": tune.folds.len(),
-            "fits": self.rows.len() * tune.folds.len(),
+            "fits": self.fits(),
             "computed": computed,
             "not_converged": self.not_converged(),
             "best": self.best,

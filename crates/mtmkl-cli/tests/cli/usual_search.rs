@@ -1,0 +1,140 @@
+//! `tune` without a grid.
+
+use serde_json::Value;
+
+use crate::fixture::{Folder, curve, three_classes, two_classes, two_tasks};
+
+/// The cells of a run without what takes time.
+fn cells(object: &Value) -> Vec<Value> {
+    let mut cells = object["tune"]["cells"].as_array().unwrap().clone();
+    for cell in &mut cells {
+        cell.as_object_mut().unwrap().remove("seconds");
+    }
+    cells
+}
+
+fn best(object: &Value) -> Value {
+    let at = usize::try_from(object["tune"]["best"].as_u64().unwrap()).unwrap();
+    object["tune"]["cells"][at].clone()
+}
+
+#[test]
+fn single_kernels_their_average_and_learned_weights_are_tried() {
+    for (text, flags, sharing) in [
+        (two_classes(90), "--target label", "lp"),
+        (three_classes(90), "--target kind", "common"),
+        (two_tasks(120), "--target label --task site", "pscs"),
+        (curve(80), "--target y --machine krr", "lp"),
+        (curve(80), "--target y --machine svr", "lp"),
+    ] {
+        let folder = Folder::new();
+        folder.file("t.csv", text);
+        let flags = format!("t.csv {flags} --kernel linear --kernel rbf:sigma=0.5|1|2");
+        let tuned = folder
+            .run(&format!("tune {flags} -o m --picture p.svg --json"))
+            .json();
+        let all = cells(&tuned);
+        let has = |kernels: usize, sharing: &str, p: Option<f64>| {
+            all.iter().any(|cell| {
+                cell["kernels"].as_array().unwrap().len() == kernels
+                    && cell["sharing"]["name"] == sharing
+                    && cell["sharing"]["p"].as_f64() == p
+            })
+        };
+        assert!(
+            has(1, "uniform", None) && has(2, "uniform", None),
+            "{flags}"
+        );
+        for p in [1.0, 2.0, 4.0] {
+            assert!(has(2, sharing, Some(p)), "{flags} {p}");
+        }
+        let best = best(&tuned);
+        assert_eq!(best["folds"].as_array().unwrap().len(), 5);
+        // Nothing that was fitted on all folds is better by more than what counts as a tie.
+        for cell in all
+            .iter()
+            .filter(|cell| cell["folds"].as_array().unwrap().len() == 5)
+        {
+            assert!(cell["mean"].as_f64().unwrap() <= best["mean"].as_f64().unwrap() + 0.02);
+        }
+        // The model is that of the best cell, to the tolerance of a fit.
+        let kept = folder.run("inspect m --json").json();
+        assert_eq!(kept["machine"], best["machine"]);
+        assert_eq!(kept["sharing"], best["sharing"]);
+        assert!(tuned["gap"].as_f64().unwrap() <= 1e-4);
+        assert!(folder.path("p.svg").exists());
+        // The number of threads changes nothing.
+        let one = folder
+            .run(&format!("tune {flags} --threads 1 --json"))
+            .json();
+        assert_eq!(cells(&one), all);
+        assert_eq!(one["tasks"], tuned["tasks"]);
+        let text = folder.run(&format!("tune {flags}")).good();
+        assert_eq!(text.matches("chosen").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn it_goes_on_from_any_line_of_its_journal() {
+    let folder = Folder::new();
+    folder.file("t.csv", three_classes(150));
+    let flags = "tune t.csv --target kind --kernel linear --kernel rbf:sigma=0.5|1 --json";
+    let whole = folder.run(&format!("{flags} --journal whole")).json();
+    let text = std::fs::read_to_string(folder.path("whole")).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let total = lines.len() - 1;
+    assert_eq!(whole["tune"]["fits"], total);
+    for kept in [0, 1, 7, total / 2, total - 1, total] {
+        folder.file("part", lines[..=kept].concat());
+        let resumed = folder
+            .run(&format!("{flags} --journal part --resume"))
+            .json();
+        assert_eq!(resumed["tune"]["computed"], total - kept);
+        assert_eq!(cells(&resumed), cells(&whole));
+        assert_eq!(resumed["tasks"], whole["tasks"]);
+    }
+    // Another kernel is another search.
+    let other = flags.replace("0.5|1", "0.5|2");
+    let said = folder
+        .run(&format!("{other} --journal whole --resume"))
+        .bad();
+    assert!(said.contains("other settings"), "{said}");
+}
+
+#[test]
+fn what_flags_say_is_not_searched_for() {
+    let folder = Folder::new();
+    folder
+        .file("t.csv", two_classes(60))
+        .file("three.csv", three_classes(60));
+    let kernels = "--kernel linear --kernel rbf:sigma=1 --json";
+    let tuned = folder
+        .run(&format!(
+            "tune t.csv --target label --C 2 --p 1.5 {kernels}"
+        ))
+        .json();
+    let all = cells(&tuned);
+    // The average, each kernel alone, learned weights.
+    assert_eq!(all.len(), 4);
+    for cell in &all {
+        assert_eq!(cell["machine"]["C"], 2.0);
+        assert!(cell["sharing"]["p"].is_null() || cell["sharing"]["p"] == 1.5);
+    }
+    let pairs = folder
+        .run(&format!("tune three.csv --target kind --C 1 {kernels}"))
+        .json();
+    let against_all = folder
+        .run(&format!(
+            "tune three.csv --target kind --C 1 --multiclass ova {kernels}"
+        ))
+        .json();
+    let first = |object: &Value| object["tasks"][0]["name"].as_str().unwrap().to_string();
+    assert_ne!(first(&pairs), first(&against_all));
+    // With a grid, everything else is as for fit.
+    let grid = folder
+        .run(&format!(
+            "tune three.csv --target kind --grid C=1 {kernels}"
+        ))
+        .json();
+    assert_eq!(first(&grid), first(&against_all));
+}

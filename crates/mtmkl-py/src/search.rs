@@ -1,0 +1,311 @@
+//! `Search`: many cells on folds of one set of Gram matrices, round by round. Python scores what each round decided.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use mtmkl::machine::MachineSpec;
+use mtmkl::select::{
+    self, Cell, Chain, Fold, Grid, Trial, UsualSearch, Verdict, in_parallel, usual_problem,
+};
+use mtmkl::sharing::SharingSpec;
+use mtmkl::solver::SolverSpec;
+use mtmkl::{
+    Definiteness, Normalization, Pool, Preparation, Prepared, Problem, ProblemSpec, Stop,
+    TargetScale,
+};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+use crate::enter::{interruptible, released};
+use crate::errors::{self, Origins};
+use crate::fit::{Limits, Owned, PyTask, Set, views};
+
+/// The rows to learn from and those kept aside, for each sample set.
+type Rows = (Vec<Vec<usize>>, Vec<Vec<usize>>);
+
+/// What a round tells of a fit: cell, fold, seconds, whether it converged, and the decision values of the rows kept aside, by task.
+type Told<'py> = (usize, usize, f64, bool, Vec<Bound<'py, PyArray1<f64>>>);
+
+/// The certified relative gap that is enough for the scores of a grid.
+const TOLERANCE: f64 = 1e-3;
+
+/// Which cells are fitted: those of a grid, or as the usual search asks for them.
+enum Plan {
+    Grid(Grid, bool),
+    Usual(Box<UsualSearch>),
+}
+
+/// One fit of a round.
+struct Found {
+    cell: usize,
+    fold: usize,
+    seconds: f64,
+    converged: bool,
+    finer: f64,
+    decisions: Vec<Vec<f64>>,
+}
+
+/// A search that is being gone through.
+#[pyclass(module = "mtmkl._core")]
+pub(crate) struct Search {
+    problem: Problem,
+    prepared: Option<Prepared>,
+    preparation: Preparation,
+    kernel_sets: Vec<Vec<usize>>,
+    folds: Vec<Fold>,
+    plan: Plan,
+    limits: select::Limits,
+    threads: usize,
+    origins: Origins,
+    finer: BTreeMap<(usize, usize), f64>,
+    verdicts: BTreeMap<(usize, usize), Verdict>,
+}
+
+fn read<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| errors::unreadable(what, &error))
+}
+
+#[pymethods]
+impl Search {
+    /// Specifications are JSON, as in the model file. With `cells`, (machine, sharing) pairs, each is fitted on each fold; without, the usual
+    /// search goes on from `machine` and, with several p where `exponents`, from `sharing`.
+    #[new]
+    #[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, folds, cells, exponents))]
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::needless_pass_by_value,
+        reason = "the names are the interface, and Python hands over what it passes"
+    )]
+    fn new(
+        py: Python<'_>,
+        kernels: Vec<(Option<String>, String)>,
+        #[allow(
+            unused_variables,
+            reason = "what is said of kernels is said of the last fit"
+        )]
+        named: bool,
+        machine: &str,
+        sharing: &str,
+        solver: &str,
+        normalize: Option<&str>,
+        target_scale: &str,
+        definiteness: &str,
+        sets: Vec<Set<'_>>,
+        tasks: Vec<PyTask<'_>>,
+        limits: Limits,
+        folds: Vec<Rows>,
+        cells: Option<Vec<(String, String)>>,
+        exponents: bool,
+    ) -> PyResult<Self> {
+        let machine: MachineSpec = read("machine", machine)?;
+        let sharing: SharingSpec = read("sharing", sharing)?;
+        let solver: SolverSpec = read("solver", solver)?;
+        let definiteness: Definiteness = serde_json::from_value(definiteness.into())
+            .map_err(|error| errors::unreadable("indefinite", &error))?;
+        let normalize = normalize.and_then(Normalization::of_word);
+        let target_scale: TargetScale = serde_json::from_value(target_scale.into())
+            .map_err(|error| errors::unreadable("target_scale", &error))?;
+        let cells = cells.map(|cells| cells.iter().map(cell_of).collect::<PyResult<Vec<_>>>());
+        let cells = cells.transpose()?;
+        let origins = Origins::of(&sets, &tasks);
+        let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
+        let sets = sets.iter().map(Set::owned).collect::<PyResult<Vec<_>>>()?;
+        let tasks = tasks
+            .iter()
+            .map(PyTask::owned)
+            .collect::<PyResult<Vec<_>>>()?;
+        let preparation = limits.preparation(definiteness)?;
+        let threads = limits.threads;
+        let fitting = limits.fitting()?(Stop::never());
+        let folds: Vec<Fold> = folds
+            .into_iter()
+            .map(|(learn, held)| Fold { learn, held })
+            .collect();
+        let is_usual = cells.is_none();
+        let limits = select::Limits {
+            tolerance: fitting.tolerance.max(if is_usual {
+                UsualSearch::TOLERANCE
+            } else {
+                TOLERANCE
+            }),
+            max_passes: fitting.max_passes,
+            time_limit: fitting.time_limit,
+            seed: fitting.seed,
+            warm: true,
+            stop: fitting.stop.clone(),
+        };
+        let held: Vec<usize> = folds
+            .iter()
+            .map(|fold| fold.held.iter().map(Vec::len).sum())
+            .collect();
+        fitting
+            .check()
+            .map_err(|error| errors::raise(error, &origins))?;
+        let problem = released(py, &origins, || {
+            let samples = sets.into_iter().map(Owned::samples);
+            let samples = samples.collect::<mtmkl::Result<Vec<_>>>()?;
+            let mut spec = ProblemSpec::new(views, machine.clone(), sharing.clone());
+            spec.solver = solver;
+            spec.target_scale = target_scale;
+            usual_problem(spec, normalize, samples, tasks)
+        })?;
+        let kernels = problem.shape().kernels;
+        let (plan, kernel_sets) = if let Some(cells) = cells {
+            let all = (0..kernels).collect();
+            (Plan::Grid(Grid::of(cells), false), vec![all])
+        } else {
+            let learned = if exponents {
+                UsualSearch::exponents(&sharing)
+            } else {
+                vec![sharing]
+            };
+            let count = |set: usize| problem.samples()[set].count();
+            let rows = problem.tasks().iter();
+            let rows = rows.map(|task| task.rows.count(count(task.samples))).sum();
+            let search = UsualSearch::new(&machine, false, &learned, kernels, rows, &held);
+            let sets = search.kernel_sets();
+            (Plan::Usual(Box::new(search)), sets)
+        };
+        Ok(Self {
+            problem,
+            prepared: None,
+            preparation,
+            kernel_sets,
+            folds,
+            plan,
+            limits,
+            threads,
+            origins,
+            finer: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+        })
+    }
+
+    /// Fits the next cells on their folds; an empty list when the search is over. Every fit that was told of must be scored before.
+    fn round<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Told<'py>>> {
+        let chains = self.next();
+        if chains.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (problem, prepared) = (self.problem.clone(), self.prepared.clone());
+        let preparation = self.preparation.clone();
+        let (grid, kernel_sets) = (self.grid().clone(), self.kernel_sets.clone());
+        let (folds, limits, threads) = (self.folds.clone(), self.limits.clone(), self.threads);
+        let work = move || {
+            let search = select::Search::new(&problem, &kernel_sets, &grid, &folds)?;
+            let prepared = match prepared {
+                Some(prepared) => prepared,
+                None => problem.prepare(&preparation)?,
+            };
+            let found = fit(&search, &prepared, &chains, &limits, threads)?;
+            Ok((prepared, found))
+        };
+        let (prepared, found) = interruptible(py, &self.limits.stop, &self.origins, work)?;
+        self.prepared = Some(prepared);
+        let told = found.into_iter().map(|one| {
+            self.finer.insert((one.cell, one.fold), one.finer);
+            let decisions = one.decisions.into_iter();
+            let decisions = decisions.map(|values| PyArray1::from_vec(py, values));
+            (
+                one.cell,
+                one.fold,
+                one.seconds,
+                one.converged,
+                decisions.collect(),
+            )
+        });
+        Ok(told.collect())
+    }
+
+    /// Says how good a cell was on a fold; more is better.
+    fn scored(&mut self, cell: usize, fold: usize, score: f64) {
+        let finer = self.finer.get(&(cell, fold)).copied().unwrap_or(0.0);
+        self.verdicts.insert((cell, fold), Verdict { score, finer });
+    }
+
+    /// The cells so far: positions of their kernels, machine and sharing.
+    fn cells(&self) -> PyResult<Vec<(Vec<usize>, String, String)>> {
+        let cell = |cell: &Cell| {
+            let machine = serde_json::to_string(&cell.machine);
+            let machine = machine.map_err(|error| errors::unreadable("machine", &error))?;
+            let sharing = serde_json::to_string(&cell.sharing);
+            let sharing = sharing.map_err(|error| errors::unreadable("sharing", &error))?;
+            Ok((self.kernel_sets[cell.kernels].clone(), machine, sharing))
+        };
+        self.grid().cells().iter().map(cell).collect()
+    }
+
+    /// The cell that the usual search takes.
+    fn best(&self) -> usize {
+        match &self.plan {
+            Plan::Usual(search) => {
+                search.best(|cell, fold| self.verdicts.get(&(cell, fold)).copied())
+            }
+            Plan::Grid(..) => 0,
+        }
+    }
+}
+
+impl Search {
+    fn grid(&self) -> &Grid {
+        match &self.plan {
+            Plan::Grid(grid, _) => grid,
+            Plan::Usual(search) => search.grid(),
+        }
+    }
+
+    fn next(&mut self) -> Vec<Chain> {
+        match &mut self.plan {
+            Plan::Grid(_, true) => Vec::new(),
+            Plan::Grid(grid, is_begun) => {
+                *is_begun = true;
+                grid.chains(self.folds.len())
+            }
+            Plan::Usual(search) => {
+                let verdicts = &self.verdicts;
+                search.next(|cell, fold| verdicts.get(&(cell, fold)).copied())
+            }
+        }
+    }
+}
+
+fn cell_of((machine, sharing): &(String, String)) -> PyResult<Cell> {
+    Ok(Cell {
+        kernels: 0,
+        machine: read("machine", machine)?,
+        sharing: read("sharing", sharing)?,
+    })
+}
+
+/// Follows the chains by as many workers as there is memory for.
+fn fit(
+    search: &select::Search<'_>,
+    prepared: &Prepared,
+    chains: &[Chain],
+    limits: &select::Limits,
+    threads: usize,
+) -> mtmkl::Result<Vec<Found>> {
+    let workers = search.at_a_time(prepared)?.min(chains.len());
+    let pools = Pool::for_jobs(workers, threads)?;
+    let found = Mutex::new(Vec::new());
+    in_parallel(chains.len(), &pools, |number, pool| {
+        let tell = |trial: Trial<'_>| {
+            let one = Found {
+                cell: trial.cell,
+                fold: trial.fold,
+                seconds: trial.seconds,
+                converged: trial.model.outcome().status.is_converged(),
+                finer: trial.finer,
+                decisions: trial.decisions,
+            };
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.push(one);
+            ControlFlow::Continue(())
+        };
+        search.follow(prepared, &chains[number], None, limits, pool, tell)
+    })?;
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|one| (one.cell, one.fold));
+    Ok(found)
+}

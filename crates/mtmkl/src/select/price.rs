@@ -1,0 +1,250 @@
+//! One number for the price of an error, chosen by the data: C, λ.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use super::leave_one_out::LeaveOneOut;
+use super::search::{Fold, Limits, Search, Trial};
+use super::split::{k_fold, numbered};
+use super::threads::in_parallel;
+use super::usual_search::{UsualSearch, Verdict};
+use crate::data::{Targets, Task};
+use crate::error::{Error, Result};
+use crate::gram::{CombinedRows, TaskGrams};
+use crate::machine::Conjugate;
+use crate::pool::Pool;
+use crate::problem::{Prepared, TargetScale};
+
+/// How many folds.
+const FOLDS: usize = 5;
+/// With more samples than this, the eigenvalues of leave-one-out take longer than folds.
+const LARGEST: usize = 2000;
+/// Ridges are 10^{k/4}, k from …
+const LEAST: i32 = -24;
+/// … to.
+const MOST: i32 = 16;
+
+/// A price that was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Price {
+    /// The machine's parameter.
+    pub parameter: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// What it was chosen by, in words.
+    pub by: String,
+}
+
+impl Prepared {
+    /// The price of an error that predicts best with all weights equal, of the problem's machine: λ by the leave-one-out error in closed form
+    /// for a ridge, C by 5 folds otherwise. One number for all tasks.
+    ///
+    /// It is looked for at θ = 1/M. Weights of another size, as the sharing has them at its start, make kernels r times as large, and rK with C/r
+    /// or rλ is the same machine: the price is that one.
+    ///
+    /// # Errors
+    /// When the machine has no price, a class of a task has fewer than two samples, or as [`Prepared::fit`].
+    pub fn usual_price(&self, limits: &Limits) -> Result<Price> {
+        let machine = &self.problem().spec().machine;
+        let Some(parameter) = UsualSearch::price_of(machine) else {
+            let expected = "a machine with C, lambda or nu, and targets to choose it by";
+            return Err(Error::param("machine", machine.name(), expected));
+        };
+        let ratio = self.ratio();
+        let is_centred = self.problem().spec().target_scale == TargetScale::Standard;
+        if let Some(folds) = self.leave_one_out()? {
+            let loss = |lambda: f64| -> f64 {
+                folds.iter().map(|task| task.loss(lambda, is_centred)).sum()
+            };
+            let ridges = (LEAST..=MOST).map(|k| 10_f64.powf(f64::from(k) / 4.0));
+            let losses = ridges.map(|lambda| (lambda, loss(lambda)));
+            // Of equal ones the larger.
+            let best = losses.reduce(|best, one| if one.1 <= best.1 { one } else { best });
+            return Ok(Price {
+                parameter,
+                value: ratio * best.map_or(1.0, |(lambda, _)| lambda),
+                by: "leave-one-out errors".to_string(),
+            });
+        }
+        let mut price = self.price_by_folds(parameter, limits)?;
+        match parameter {
+            "C" => price.value /= ratio,
+            "lambda" => price.value *= ratio,
+            _ => {}
+        }
+        Ok(price)
+    }
+
+    /// How much larger the sharing's weights are at its start than 1/M, on the mean.
+    fn ratio(&self) -> f64 {
+        let sharing = self.problem().sharing();
+        let theta = sharing.theta(&sharing.start());
+        let mean = theta.values().iter().sum::<f64>() / theta.rows() as f64;
+        if mean > 0.0 { mean } else { 1.0 }
+    }
+
+    /// The errors of each task, where its machine is a ridge and small enough.
+    fn leave_one_out(&self) -> Result<Option<Vec<LeaveOneOut>>> {
+        let problem = self.problem();
+        let machine = problem.spec().machine.build();
+        let count = |task: &Task| task.count(problem.samples()[task.samples].count());
+        let is_ridge = |task: &Task| {
+            let dual = machine.dual(task, count(task));
+            matches!(dual.conjugate, Conjugate::Ridge { .. }) && count(task) <= LARGEST
+        };
+        if !problem.tasks().iter().all(is_ridge) {
+            return Ok(None);
+        }
+        let kernels = problem.shape().kernels;
+        let of_task = |task: &Task| {
+            let (grams, positions) = self.whole(task.samples);
+            let mut theta = vec![0.0; grams.kernels()];
+            for &kernel in positions {
+                theta[kernel] = 1.0 / kernels as f64;
+            }
+            let view = TaskGrams {
+                grams: grams.as_ref(),
+                view: &task.rows,
+            };
+            let rows = CombinedRows::new(view, &theta);
+            let matrix: Vec<f64> = (0..rows.count())
+                .flat_map(|i| rows.row(i).to_vec())
+                .collect();
+            let Targets::Values(targets) = &task.targets else {
+                return None;
+            };
+            let ones = vec![1.0; targets.len()];
+            LeaveOneOut::new(matrix, targets, task.weights.as_deref().unwrap_or(&ones))
+        };
+        Ok(problem.learned().iter().map(of_task).collect())
+    }
+
+    /// Up and down the ladder from three prices, until the best is between two others.
+    fn price_by_folds(&self, parameter: &'static str, limits: &Limits) -> Result<Price> {
+        let problem = self.problem();
+        let folds = self.folds(limits.seed)?;
+        let held: Vec<usize> = folds
+            .iter()
+            .map(|fold| fold.held.iter().map(Vec::len).sum())
+            .collect();
+        let mut search = UsualSearch::of_price(&problem.spec().machine, &held);
+        let kernel_sets = [(0..problem.shape().kernels).collect::<Vec<usize>>()];
+        let limits = Limits {
+            tolerance: limits.tolerance.max(UsualSearch::TOLERANCE),
+            ..limits.clone()
+        };
+        let done: Mutex<BTreeMap<(usize, usize), Verdict>> = Mutex::default();
+        let known = || done.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let chains = search.next(|cell, fold| known().get(&(cell, fold)).copied());
+            if chains.is_empty() {
+                break;
+            }
+            let fits = Search::new(problem, &kernel_sets, search.grid(), &folds)?;
+            let workers = fits.at_a_time(self)?.min(chains.len());
+            let pools = Pool::for_jobs(workers, self.pool().threads())?;
+            in_parallel(chains.len(), &pools, |number, pool| {
+                let tell = |trial: Trial<'_>| {
+                    let verdict = Verdict {
+                        score: score(problem.tasks(), &folds[trial.fold], &trial),
+                        finer: trial.finer,
+                    };
+                    known().insert((trial.cell, trial.fold), verdict);
+                    ControlFlow::Continue(())
+                };
+                fits.follow(self, &chains[number], None, &limits, pool, tell)
+            })?;
+            if limits.stop.is_requested() {
+                break;
+            }
+        }
+        let best = search.best(|cell, fold| known().get(&(cell, fold)).copied());
+        let cells = search.grid().cells();
+        let value = cells.get(best).and_then(|cell| cell.machine.get(parameter));
+        Ok(Price {
+            parameter,
+            value: value.unwrap_or_else(|| problem.spec().machine.number(parameter)),
+            by: format!("{} folds", folds.len()),
+        })
+    }
+
+    /// Folds of every sample set, with the mix of its tasks' labels.
+    fn folds(&self, seed: u64) -> Result<Vec<Fold>> {
+        let problem = self.problem();
+        let mut strata: Vec<Vec<Vec<u64>>> = problem
+            .samples()
+            .iter()
+            .map(|set| vec![Vec::new(); set.count()])
+            .collect();
+        for (number, task) in problem.tasks().iter().enumerate() {
+            if let Targets::Labels(labels) = &task.targets {
+                let own = &mut strata[task.samples];
+                for (row, label) in task.rows.iter(own.len()).zip(labels) {
+                    own[row].extend([number as u64, label.to_bits()]);
+                }
+            }
+        }
+        let strata: Vec<Vec<usize>> = strata.iter().map(|own| numbered(own)).collect();
+        let rarest = strata.iter().flat_map(|own| {
+            let kinds = own.iter().max().map_or(0, |most| most + 1);
+            let count = move |kind| own.iter().filter(|&&other| other == kind).count();
+            (0..kinds).map(count)
+        });
+        let count = rarest.min().unwrap_or(0).min(FOLDS);
+        let splits = strata
+            .iter()
+            .map(|own| k_fold(own, None, count, seed))
+            .collect::<Result<Vec<_>>>()?;
+        let fold = |number: usize| Fold {
+            learn: splits.iter().map(|own| own[number].train.clone()).collect(),
+            held: splits
+                .iter()
+                .map(|own| own[number].validation.clone())
+                .collect(),
+        };
+        Ok((0..count).map(fold).collect())
+    }
+}
+
+/// The share of labels that are right, or 1 − (squared error)/(squared error of the mean), over all tasks.
+fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
+    let (mut left, mut total, mut right, mut count) = (0.0, 0.0, 0_usize, 0_usize);
+    for (task, decisions) in tasks.iter().zip(&trial.decisions) {
+        let held = &fold.held[task.samples];
+        let decided: BTreeMap<usize, f64> = held
+            .iter()
+            .copied()
+            .zip(decisions.iter().copied())
+            .collect();
+        let rows = (0..)
+            .map_while(|i| task.rows.get(i, usize::MAX))
+            .enumerate();
+        match &task.targets {
+            Targets::Labels(labels) => {
+                for (label, (_, row)) in labels.iter().zip(rows) {
+                    if let Some(decision) = decided.get(&row) {
+                        right += usize::from((*decision > 0.0) == (*label > 0.0));
+                        count += 1;
+                    }
+                }
+            }
+            Targets::Values(values) => {
+                let own: Vec<(f64, f64)> = values
+                    .iter()
+                    .zip(rows)
+                    .filter_map(|(value, (_, row))| Some((*value, *decided.get(&row)?)))
+                    .collect();
+                let mean = own.iter().map(|(y, _)| y).sum::<f64>() / own.len().max(1) as f64;
+                left += own.iter().map(|(y, f)| (y - f).powi(2)).sum::<f64>();
+                total += own.iter().map(|(y, _)| (y - mean).powi(2)).sum::<f64>();
+            }
+            Targets::Unlabelled => {}
+        }
+    }
+    if count > 0 {
+        right as f64 / count as f64
+    } else {
+        1.0 - left / total
+    }
+}
