@@ -106,10 +106,14 @@ pub fn of_scores(
                     (_, Some(class)) => format!("always saying `{class}`"),
                     _ => "always saying the most frequent class".to_string(),
                 };
+                let rare = if other.name == "mean" {
+                    ""
+                } else {
+                    "; where a class is rare, --class-weight balanced, and --metric balanced-accuracy or AUC to judge by"
+                };
                 warnings.push(format!(
                     "warning: on held-out rows the model is no better than {answer} ({against}): the columns may say nothing about the \
-                     target, or the settings do not suit; try --scale standard, mtmkl tune, --class-weight balanced, or --metric \
-                     balanced-accuracy where one class is rare"
+                     target, or the settings do not suit; mtmkl tune looks for better ones{rare}"
                 ));
             }
             continue;
