@@ -45,14 +45,9 @@ pub fn of_kernels(args: &FitArgs, prepared: &Prepared, noted: &[String]) -> Vec<
     let mut warnings = Vec::new();
     let identity = those(Likeness::is_identity);
     let constant = those(Likeness::is_constant);
-    let listed_as = |names: &[&str], is: &str, are: &str| {
-        let is = if names.len() == 1 { is } else { are };
-        let kernel = if names.len() == 1 {
-            "kernel"
-        } else {
-            "kernels"
-        };
-        format!("warning: {kernel} {} {is}", listed(names))
+    let those_are = |names: &[&str]| match names {
+        [one] => format!("warning: kernel `{one}` is"),
+        several => format!("warning: kernels {} are", listed(several)),
     };
     let is_shown =
         |names: &[&str]| !names.is_empty() && (args.said.kernels || names.len() == kernels.len());
@@ -60,14 +55,14 @@ pub fn of_kernels(args: &FitArgs, prepared: &Prepared, noted: &[String]) -> Vec<
         warnings.push(format!(
             "{} nearly the identity on the training rows: each row is like itself only, so that they are learned by heart and new rows are \
              told nothing; take a wider one (for rbf a larger sigma), or scale the columns (--scale standard)",
-            listed_as(&identity, "is", "are")
+            those_are(&identity)
         ));
     }
     if is_shown(&constant) {
         warnings.push(format!(
-            "{} nearly constant on the training rows: all rows are alike to it, so that it tells none apart; take a narrower one (for rbf a \
+            "{} nearly constant on the training rows: all rows are alike there, and none is told apart; take a narrower one (for rbf a \
              smaller sigma), or scale the columns (--scale standard)",
-            listed_as(&constant, "is", "are")
+            those_are(&constant)
         ));
     }
     let sharing = problem.spec().sharing.name();
@@ -83,9 +78,10 @@ pub fn of_kernels(args: &FitArgs, prepared: &Prepared, noted: &[String]) -> Vec<
     warnings
 }
 
-/// What held-out scores warn of: a model that is no better than an answer without learning, or than simpler weights. `losses` are those of
-/// each method, row by row; `majority` is the answer without learning where it is the same for all tasks.
+/// What scores on new rows warn of: a model that is no better than an answer without learning, or than simpler weights. `place` says which rows;
+/// `losses` are those of each method, row by row; `majority` is the answer without learning where it is the same for all tasks.
 pub fn of_scores(
+    place: &str,
     main: Metric,
     methods: &[Method],
     losses: &[Option<Vec<f64>>],
@@ -98,18 +94,24 @@ pub fn of_scores(
     for (number, other) in others.iter().enumerate() {
         let (own, theirs) = (learned.main().mean, other.main().mean);
         let against = format!("{} {} against {}", main.name(), figure(own), figure(theirs));
-        let constant = matches!(other.name.as_str(), "majority class" | "mean");
+        let mean = other.name.starts_with("mean");
+        let constant = mean || other.name.starts_with("majority class");
         if constant {
             if !main.is_better(own, theirs) && !theirs.is_nan() {
                 let answer = match (other.name.as_str(), majority) {
                     ("mean", _) => "the mean of the training rows".to_string(),
+                    (name, _) if mean => format!("the {name}"),
                     (_, Some(class)) => format!("always saying `{class}`"),
                     _ => "always saying the most frequent class".to_string(),
                 };
+                let rare = if mean {
+                    ""
+                } else {
+                    "; where a class is rare, --class-weight balanced, and --metric balanced-accuracy or AUC to judge by"
+                };
                 warnings.push(format!(
-                    "warning: on held-out rows the model is no better than {answer} ({against}): the columns may say nothing about the \
-                     target, or the settings do not suit; try --scale standard, mtmkl tune, --class-weight balanced, or --metric \
-                     balanced-accuracy where one class is rare"
+                    "warning: on {place} the model is no better than {answer} ({against}): the columns may say nothing about the \
+                     target, or the settings do not suit; mtmkl tune looks for better ones{rare}"
                 ));
             }
             continue;
@@ -129,7 +131,7 @@ pub fn of_scores(
                 "a single kernel"
             };
             warnings.push(format!(
-                "warning: on held-out rows the learned weights do worse than {what} ({against}), by more than chance would have it: {way}, \
+                "warning: on {place} the learned weights do worse than {what} ({against}), by more than chance would have it: {way}, \
                  and mtmkl tune chooses"
             ));
         }

@@ -35,10 +35,17 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
         scores: scores(frame, &records, &predictions, inlier, metric)?,
     }];
     let all: Vec<usize> = (0..records.count()).collect();
-    if let Some((_, constant)) = constant::predictions(frame, &records, &all, &records)? {
+    let mut majority = None;
+    if let Some((word, constant)) = constant::predictions(frame, &records, &all, &records)? {
+        majority = word;
         let name = format!("{} of these rows", constant::name(&frame.goal));
         let scores = scores(frame, &records, &constant, inlier, metric)?;
         methods.push(Method { name, scores });
+    }
+    let losses = vec![None; methods.len()];
+    let majority = majority.as_deref();
+    for text in guards::of_scores("these rows", metric, &methods, &losses, majority) {
+        output::note(&text);
     }
     let confusion = Confusion::of(frame, &records, &predictions);
     if args.json {

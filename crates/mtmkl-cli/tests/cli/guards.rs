@@ -138,6 +138,13 @@ fn a_model_no_better_than_the_majority_is_said_to_be() {
         fitted["scores"]["methods"][1]["metrics"]["AUC"]["mean"],
         0.5
     );
+    // The same of another table, whose own majority it is.
+    folder
+        .run("fit rare.csv --target label --scale standard -o m")
+        .good();
+    let said = folder.run("evaluate m rare.csv").stderr;
+    let wanted = "warning: on these rows the model is no better than always saying `usual` (accuracy 0.9000 against 0.9000)";
+    assert!(said.contains(wanted), "{said}");
     let text = (0..60).fold(String::from("a,y\n"), |text, row| {
         text + &format!("{},{:.3}\n", row % 2, random.uniform())
     });

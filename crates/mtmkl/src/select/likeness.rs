@@ -125,7 +125,9 @@ mod tests {
             let value = |distance: f64| (-0.5 * (distance / sigma).powi(2)).exp();
             // A neighbour is 1 away, the other end 10 to 19.
             assert!((likeness.nearest - value(1.0)).abs() < 1e-12);
-            assert!(likeness.farthest <= value(10.0) && likeness.farthest >= value(19.0));
+            let rounding = 1e-12;
+            assert!(likeness.farthest <= value(10.0) + rounding);
+            assert!(likeness.farthest >= value(19.0) - rounding);
         }
         let which = |is: fn(Likeness) -> bool| found.iter().map(move |one| is(*one));
         assert!(which(Likeness::is_identity).eq([true, false, false, false]));

@@ -113,7 +113,10 @@ impl Fit {
                 self.records.count()
             )
         } else {
-            format!("the {} it learned from", count(rows.len(), "row", "rows"))
+            format!(
+                "the {} it learned from, which says nothing about new rows",
+                count(rows.len(), "row", "rows")
+            )
         };
         Ok(Judged {
             table: None,
@@ -187,7 +190,13 @@ impl Fit {
             .map(|(_, answer)| losses(frame, records, answer))
             .collect();
         let warnings = if judged.held_out {
-            guards::of_scores(main, &methods, &losses, majority.as_deref())
+            guards::of_scores(
+                "held-out rows",
+                main,
+                &methods,
+                &losses,
+                majority.as_deref(),
+            )
         } else {
             Vec::new()
         };
@@ -224,9 +233,9 @@ impl Scores {
     /// For people: tables, and what they are worth.
     pub(super) fn text(&self) -> String {
         let about = if self.held_out {
-            String::new()
+            ""
         } else {
-            ", which says nothing about new rows (--test-fraction 0.3 holds some back)".to_string()
+            " (--test-fraction 0.3 holds some back)"
         };
         let mut text = format!(
             "On {}{about}:\n\n{}",

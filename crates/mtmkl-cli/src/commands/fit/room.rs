@@ -34,7 +34,7 @@ impl Fit {
 
     /// The most rows of a sample that there is memory for, two digits of it.
     fn rows_that_fit(&self, args: &FitArgs) -> Option<usize> {
-        let (mut fits, mut fails) = (0, self.records.count());
+        let (mut fits, mut fails) = (0, self.beyond());
         // What a hundredth more would change is rounded away.
         while fails - fits > fits / 100 + 1 {
             let middle = fits.midpoint(fails);
@@ -47,6 +47,23 @@ impl Fit {
         let digits = u32::try_from(fits.to_string().len()).unwrap_or(0);
         let step = 10_usize.pow(digits.saturating_sub(2));
         Some(fits / step * step).filter(|rows| *rows >= FEW)
+    }
+
+    /// A number of rows that can only be too large: a sample set of n rows takes 4 n² bytes at the very least.
+    fn beyond(&self) -> usize {
+        let only = self.frame.only_task();
+        let groups = self.records.by_task(&only);
+        let largest = groups.iter().map(|(_, rows)| rows.len()).max();
+        let learned = self.train.len() as f64 / self.records.count() as f64;
+        let largest = largest.unwrap_or(1) as f64 * learned;
+        let share = (self.ledger.limit() as f64 / 4.0).sqrt() / largest;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a row count"
+        )]
+        let most = (share * self.records.count() as f64).ceil() as usize;
+        most.saturating_add(1).min(self.records.count())
     }
 
     /// Whether a fit on a sample of so many rows would have memory enough.
