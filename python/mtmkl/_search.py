@@ -175,14 +175,17 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.estimator._kind == "none":
             name = type(self.estimator).__name__
             raise ValueError(f"{name} learns without targets, so there is no usual search for it; give a param_grid and scoring")
-        problem, judge = rows.problem(clone(self.estimator))
+        estimator = clone(self.estimator)
+        if estimator.kernels is None:
+            estimator.kernels = _core.usual_kernels_to_search()
+        problem, judge = rows.problem(estimator)
         search = self._search(rows, problem, cells=None, exponents=isinstance(self.estimator.sharing, str))
         found: dict[tuple[int, int], tuple[float, float]] = {}
         for cell, fold, seconds, score in self._rounds(search, rows, judge, problem):
             found[cell, fold] = (seconds, score)
         candidates = []
         for kernels, machine, sharing in search.cells():
-            candidates.append(_Candidate(_parameters(self.estimator, problem, kernels, json.loads(machine), json.loads(sharing))))
+            candidates.append(_Candidate(_parameters(estimator, problem, kernels, json.loads(machine), json.loads(sharing))))
         for (cell, fold), (seconds, score) in found.items():
             candidates[cell].scores[fold], candidates[cell].seconds[fold] = score, seconds
         candidates[search.best()].is_best = True

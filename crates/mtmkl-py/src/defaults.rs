@@ -14,6 +14,12 @@ pub(crate) fn usual_kernels() -> Vec<String> {
     select::usual_kernels()
 }
 
+/// The same for a search without a grid.
+#[pyfunction]
+pub(crate) fn usual_kernels_to_search() -> Vec<String> {
+    select::usual_kernels_to_search()
+}
+
 /// The sharing that suits a machine, as it stands in model files, and a number of tasks.
 #[pyfunction]
 pub(crate) fn usual_sharing(machine: &str, tasks: usize) -> PyResult<&'static str> {

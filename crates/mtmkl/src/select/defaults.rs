@@ -16,6 +16,13 @@ pub fn usual_kernels() -> Vec<String> {
         .to_vec()
 }
 
+/// The kernels of a search, which tries each alone too: widths from a quarter to four times as wide as samples are apart.
+pub fn usual_kernels_to_search() -> Vec<String> {
+    ["linear", "rbf:sigma=median*0.25|0.5|1|2|4"]
+        .map(String::from)
+        .to_vec()
+}
+
 /// A checked problem whose kernels are divided by what is said; where nothing is, by their variance. Kernels that somebody computed are divided
 /// by the lengths of their samples then, and so are all where one has no variance.
 ///

@@ -25,7 +25,9 @@ pub mod split;
 mod threads;
 mod usual_search;
 
-pub use defaults::{USUAL_TARGET_SCALE, usual_kernels, usual_problem, usual_sharing};
+pub use defaults::{
+    USUAL_TARGET_SCALE, usual_kernels, usual_kernels_to_search, usual_problem, usual_sharing,
+};
 pub use grid::{Axis, Cell, Chain, Grid};
 pub use likeness::Likeness;
 pub use metric::Metric;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use mtmkl::entry::Parameter;
-use mtmkl::select::{Cell, Fold, Metric, Trial, UsualSearch};
+use mtmkl::select::{Cell, Fold, Metric, Trial, UsualSearch, usual_kernels_to_search};
 use mtmkl::{Registry, Task};
 use mtmkl_table::{Dataset, Equals, Goal, Predictions};
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,9 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     }
     if wanted.is_nothing() {
         wanted::by_pairs(&mut args.fit);
+        if !args.fit.said.kernels {
+            args.fit.kernel = usual_kernels_to_search();
+        }
     }
     let is_piped = args.fit.data.as_deref() == Some(Path::new("-"));
     if args.nested.is_some() && is_piped {
