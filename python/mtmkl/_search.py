@@ -297,9 +297,9 @@ class _Rows:
         """The problem on all rows that an estimator would solve, and the estimator as it is just before it does."""
         asked: list[Problem] = []
         estimator._apart = True
-        estimator._learn = asked.append  # type: ignore[method-assign]
+        setattr(estimator, "_learn", asked.append)
         arguments = () if self.y is None else (self.y,)
-        estimator.fit(self.X, *arguments, **self.params)  # type: ignore[attr-defined]
+        estimator.fit(self.X, *arguments, **self.params)
         estimator._frame = asked[0].frame
         return asked[0], estimator
 

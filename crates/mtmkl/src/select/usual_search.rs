@@ -14,7 +14,7 @@ const NEAR: f64 = 2.0;
 /// Of those, at most so many whose weights need not be learned, and so many of the others, which come a round later.
 const FAMILIES: [usize; 2] = [3, 3];
 /// How often the ladder is gone up or down by a rung.
-const CLIMBS: usize = 4;
+const CLIMBS: usize = 6;
 /// How many cells are fitted on all folds.
 const FINALISTS: usize = 8;
 /// Cells whose scores differ by less than this part of a standard error are told apart by the finer score.
