@@ -50,7 +50,7 @@ impl Prepared {
             let expected = "a machine with C, lambda or nu, and targets to choose it by";
             return Err(Error::param("machine", machine.name(), expected));
         };
-        if let Some(folds) = self.leave_one_out()? {
+        if let Some(folds) = self.leave_one_out() {
             let loss = |lambda: f64| -> f64 {
                 folds.iter().map(|task| task.loss(lambda, IS_CENTRED)).sum()
             };
@@ -68,7 +68,7 @@ impl Prepared {
     }
 
     /// The errors of each task, where its machine is a ridge and small enough.
-    fn leave_one_out(&self) -> Result<Option<Vec<LeaveOneOut>>> {
+    fn leave_one_out(&self) -> Option<Vec<LeaveOneOut>> {
         let problem = self.problem();
         let machine = problem.spec().machine.build();
         let count = |task: &Task| task.count(problem.samples()[task.samples].count());
@@ -77,7 +77,7 @@ impl Prepared {
             matches!(dual.conjugate, Conjugate::Ridge { .. }) && count(task) <= LARGEST
         };
         if !problem.tasks().iter().all(is_ridge) {
-            return Ok(None);
+            return None;
         }
         let kernels = problem.shape().kernels;
         let of_task = |task: &Task| {
@@ -100,7 +100,7 @@ impl Prepared {
             let ones = vec![1.0; targets.len()];
             LeaveOneOut::new(matrix, targets, task.weights.as_deref().unwrap_or(&ones))
         };
-        Ok(problem.tasks().iter().map(of_task).collect())
+        problem.tasks().iter().map(of_task).collect()
     }
 
     /// Up and down the ladder from three prices, until the best is between two others.
