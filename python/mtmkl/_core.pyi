@@ -166,8 +166,8 @@ def fit(
     notes: Mapping[str, str],
     auto: bool,
 ) -> Model: ...
-
 def program(arguments: Sequence[str]) -> int: ...
+
 @final
 class Search:
     def __new__(

@@ -38,9 +38,9 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
     fit starts from the solution of its neighbour, and all cores are used. Without a grid it is the search of ``mtmkl tune``: prices of
     errors, each kernel alone, the average of all, and learned weights with p = 1, 2 and 4, in rounds.
 
-    On folds a certified gap of 1e-3 is enough (1e-2 without a grid), which seldom changes a score in its third digit; the best parameters are then
-    fitted to the estimator's ``tol``. What does not depend on y (``gamma=scale``, say) comes from all rows given to `fit`; put the search inside `cross_val_score` for an
-    estimate of its own score that makes everything anew.
+    On folds a certified gap of 1e-3 is enough (1e-2 without a grid), which seldom changes a score in its third digit; the best parameters
+    are then fitted to the estimator's ``tol``. What does not depend on y (``gamma=scale``, say) comes from all rows given to `fit`; put the
+    search inside `cross_val_score` for an estimate of its own score that makes everything anew.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in `GridSearchCV`. Candidates that the usual search left after some folds have nan for the others, and the mean of those they have;
-        they rank after all that have every fold.
+        As in `GridSearchCV`. Candidates that the usual search left after some folds have nan for the others, and the mean of those they
+        have; they rank after all that have every fold.
     best_estimator_ : estimator
         Fitted on all rows, with ``refit=True``.
     best_params_, best_score_, best_index_ : dict, float, int
@@ -300,9 +300,9 @@ class _Rows:
         """The problem on all rows that an estimator would solve, and the estimator as it is just before it does."""
         asked: list[Problem] = []
         estimator._apart = True
-        estimator._learn = asked.append  # type: ignore[method-assign]
+        estimator._learn = asked.append  # type: ignore[assignment, method-assign]
         arguments = () if self.y is None else (self.y,)
-        estimator.fit(self.X, *arguments, **self.params)  # type: ignore[attr-defined]
+        estimator.fit(self.X, *arguments, **self.params)
         estimator._frame = asked[0].frame
         return asked[0], estimator
 

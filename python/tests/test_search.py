@@ -169,7 +169,8 @@ def test_the_program_says_the_same(tmp_path, program):
     splits = [(np.flatnonzero(fold != at), np.flatnonzero(fold == at)) for at in range(3)]
     grid = {"C": [0.1, 1.0, 10.0], "p": [1.0, 2.0]}
     search = MKLSearchCV(MKLClassifier(["linear", "rbf:sigma=1|2"]), grid, cv=splits).fit(table[["f1", "f2", "f3", "f4"]], table["label"])
-    found = {(params["C"], params["p"]): mean for params, mean in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)}
+    results = zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
+    found = {(params["C"], params["p"]): mean for params, mean in results}
     for cell in tuned["cells"]:
         assert found[cell["machine"]["C"], cell["sharing"]["p"]] == pytest.approx(cell["mean"], abs=0.01)
 

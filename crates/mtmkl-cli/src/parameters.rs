@@ -232,7 +232,7 @@ impl Settings {
             };
             Some((flag.name, value?))
         };
-        let given = matches.ids().map(|id| id.as_str());
+        let given = matches.ids().map(clap::Id::as_str);
         let given =
             given.filter(|name| matches.value_source(name) == Some(ValueSource::CommandLine));
         Self {

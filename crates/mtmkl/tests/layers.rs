@@ -48,8 +48,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "select",
         &[
-            "data", "gram", "kernel", "linalg", "machine", "model", "pool", "problem", "run",
-            "sharing",
+            "data", "entry", "gram", "kernel", "linalg", "machine", "model", "pool", "problem",
+            "run", "sharing",
         ],
     ),
 ];

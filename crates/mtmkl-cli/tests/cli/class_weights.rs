@@ -116,7 +116,9 @@ fn each_fold_balances_what_it_learns_from() {
         .file("both.csv", both)
         .file("a.csv", a)
         .file("b.csv", b);
-    let kernels = "--target label --kernel rbf:sigma=0.5|1 --tol 1e-6 --metric accuracy";
+    let kernels = format!(
+        "--target label --kernel rbf:sigma=0.5|1 {PLAIN} --C 1 --tol 1e-6 --metric accuracy"
+    );
     let scores = |weights: &str| -> Vec<f64> {
         let tune =
             format!("tune both.csv {kernels} --group fold --folds 2 --grid C=1 {weights} --json");

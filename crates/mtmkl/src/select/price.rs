@@ -53,7 +53,7 @@ impl Prepared {
         };
         let ratio = self.ratio();
         let is_centred = self.problem().spec().target_scale == TargetScale::Standard;
-        if let Some(folds) = self.leave_one_out()? {
+        if let Some(folds) = self.leave_one_out() {
             let loss = |lambda: f64| -> f64 {
                 folds.iter().map(|task| task.loss(lambda, is_centred)).sum()
             };
@@ -85,7 +85,7 @@ impl Prepared {
     }
 
     /// The errors of each task, where its machine is a ridge and small enough.
-    fn leave_one_out(&self) -> Result<Option<Vec<LeaveOneOut>>> {
+    fn leave_one_out(&self) -> Option<Vec<LeaveOneOut>> {
         let problem = self.problem();
         let machine = problem.spec().machine.build();
         let count = |task: &Task| task.count(problem.samples()[task.samples].count());
@@ -94,7 +94,7 @@ impl Prepared {
             matches!(dual.conjugate, Conjugate::Ridge { .. }) && count(task) <= LARGEST
         };
         if !problem.tasks().iter().all(is_ridge) {
-            return Ok(None);
+            return None;
         }
         let kernels = problem.shape().kernels;
         let of_task = |task: &Task| {
@@ -117,7 +117,7 @@ impl Prepared {
             let ones = vec![1.0; targets.len()];
             LeaveOneOut::new(matrix, targets, task.weights.as_deref().unwrap_or(&ones))
         };
-        Ok(problem.learned().iter().map(of_task).collect())
+        problem.learned().iter().map(of_task).collect()
     }
 
     /// Up and down the ladder from three prices, until the best is between two others.

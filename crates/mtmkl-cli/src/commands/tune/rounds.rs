@@ -60,10 +60,10 @@ impl Tune {
             let missing = rounds.missing(&chains);
             if missing > 0 {
                 rounds.fits.finish();
+                let kept = rounds.done().len();
                 output::note(&format!(
-                    "mtmkl: stopped; {} of {} are kept in {}. The same command with --resume goes on from there",
-                    rounds.done().len(),
-                    count(rounds.done().len() + missing, "fit", "fits"),
+                    "mtmkl: stopped; {kept} of {} are kept in {}. The same command with --resume goes on from there",
+                    count(kept + missing, "fit", "fits"),
                     path.display()
                 ));
                 return Ok(None);
