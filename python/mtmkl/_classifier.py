@@ -32,7 +32,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
         `KernelStack`. By default a linear kernel and Gaussian ones of half, once and twice the median
         distance, ``"rbf:sigma=median*0.5|1|2"``.
-    C : float or "auto", default=10.0
+    C : float or "auto", default=1.0
         The price of an error, > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
     class_weight : dict or "balanced", optional
         Factors of C by class. "balanced" balances the classes of each task.
@@ -135,7 +135,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self,
         kernels: Any = None,
         *,
-        C: float | Literal["auto"] = 10.0,
+        C: float | Literal["auto"] = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         sharing: str | Sharing = "auto",
         p: float = 2.0,

@@ -31,7 +31,7 @@ pub(super) static ENTRY: MachineEntry = MachineEntry {
         help: "support vector classification",
         parameters: &[
             Parameter::number("C", Range::Positive, "the price of an error")
-                .or(10.0)
+                .or(1.0)
                 .tried(PRICES),
             Parameter::number(
                 "positive_weight",
