@@ -252,7 +252,7 @@ fn priced(prepared: &Prepared, fitting: &Fitting<'_>) -> mtmkl::Result<Prepared>
 
 /// Solves a problem, with a price that the data chooses where `auto`. Specifications are JSON, as in the model file.
 #[pyfunction]
-#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, definiteness, sets, tasks, limits, notes, auto))]
+#[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, definiteness, sets, tasks, limits, notes, auto=false))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
