@@ -164,7 +164,7 @@ def fit(
     tasks: Sequence[Task],
     limits: Limits,
     notes: Mapping[str, str],
-    auto: bool,
+    auto: bool = False,
 ) -> Model: ...
 def program(arguments: Sequence[str]) -> int: ...
 

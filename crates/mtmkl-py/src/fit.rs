@@ -278,7 +278,7 @@ fn priced(prepared: &Prepared, fitting: &Fitting<'_>) -> mtmkl::Result<Prepared>
 /// Solves a problem, with a price that the data chooses where `auto`. Specifications are JSON, as in the model file; `named` says whether someone
 /// chose the kernels.
 #[pyfunction]
-#[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes, auto))]
+#[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes, auto=false))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,

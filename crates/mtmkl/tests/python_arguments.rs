@@ -342,7 +342,7 @@ fn the_estimators_say_what_the_entries_say() {
 #[test]
 fn a_default_that_differs_is_found() {
     let (_, _, text) = files().swap_remove(0);
-    let changed = text.replace("= 1.0,", "= 2.0,");
+    let changed = text.replace("p: float = 2.0", "p: float = 3.0");
     assert_ne!(text, changed);
     let own: Vec<&Estimator> = ESTIMATORS.iter().take(1).collect();
     assert_eq!(generated(&changed, &own, &Registry::default()), text);

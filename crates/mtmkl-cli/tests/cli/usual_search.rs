@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::fixture::{Folder, curve, three_classes, two_classes, two_tasks};
+use crate::fixture::{Folder, column, curve, three_classes, two_classes, two_tasks};
+use crate::precomputed::npy;
 
 /// The cells of a run without what takes time.
 fn cells(object: &Value) -> Vec<Value> {
@@ -137,4 +138,106 @@ fn what_flags_say_is_not_searched_for() {
         ))
         .json();
     assert_eq!(first(&grid), first(&against_all));
+}
+
+#[test]
+fn a_nested_estimate_makes_everything_anew() {
+    let folder = Folder::new();
+    folder.file("t.csv", two_classes(90));
+    let flags =
+        "tune t.csv --target label --kernel linear --kernel rbf:sigma=0.5|1 --scale standard";
+    let plain = folder.run(&format!("{flags} --json")).json();
+    let nested = folder.run(&format!("{flags} --nested 3 --json")).json();
+    // The model and its search are the same.
+    assert_eq!(nested["tasks"], plain["tasks"]);
+    assert_eq!(cells(&nested), cells(&plain));
+    let scores = nested["tune"]["nested"]["folds"].as_array().unwrap();
+    assert_eq!(scores.len(), 3);
+    let mean = scores
+        .iter()
+        .map(|score| score.as_f64().unwrap())
+        .sum::<f64>()
+        / 3.0;
+    assert!((nested["tune"]["nested"]["mean"].as_f64().unwrap() - mean).abs() < 1e-12);
+    let text = folder.run(&format!("{flags} --nested 3")).good();
+    assert!(text.contains("Nested, 3 outer folds"), "{text}");
+    // Nothing is left behind.
+    let left = std::fs::read_dir(folder.path(".")).unwrap().count();
+    assert_eq!(left, 1);
+    let said = folder.run("tune - --target label --nested 3").bad();
+    assert!(said.contains("give a file"), "{said}");
+}
+
+#[test]
+fn a_price_that_the_data_chooses_is_said() {
+    let folder = Folder::new();
+    folder
+        .file("t.csv", two_tasks(120))
+        .file("y.csv", curve(80));
+    let kernels = "--kernel linear --kernel rbf:sigma=0.5|1|2";
+    for (flags, name, by) in [
+        ("t.csv --target label --task site --C auto", "C", "5 folds"),
+        ("y.csv --target y --machine svr --C auto", "C", "5 folds"),
+        (
+            "y.csv --target y --machine krr --lambda auto",
+            "lambda",
+            "leave-one-out errors",
+        ),
+    ] {
+        let fitted = folder.run(&format!("fit {flags} {kernels} --json")).json();
+        let value = fitted["chosen"][name].as_f64().unwrap();
+        assert_eq!(fitted["machine"][name].as_f64().unwrap(), value);
+        assert_eq!(fitted["chosen"]["by"], by);
+        let text = folder.run(&format!("fit {flags} {kernels}")).good();
+        assert!(text.contains(&format!("{name} = ")) && text.contains(&format!("chosen by {by}")));
+        // The same as a fit with that number, and with one thread.
+        let number = flags.replace("auto", &value.to_string());
+        let given = folder.run(&format!("fit {number} {kernels} --json")).json();
+        assert_eq!(given["tasks"], fitted["tasks"]);
+        let one = folder
+            .run(&format!("fit {flags} {kernels} --threads 1 --json"))
+            .json();
+        assert_eq!(one["chosen"], fitted["chosen"]);
+    }
+    // As a setting, too.
+    let settings = folder.run("fit y.csv --C auto --print-config").good();
+    assert!(settings.contains("C = \"auto\""), "{settings}");
+    folder.file("run.toml", settings);
+    folder
+        .run("fit t.csv --target label --task site --config run.toml")
+        .good();
+    let said = folder
+        .run("fit t.csv --ignore label --ignore site --machine ocsvm --nu auto")
+        .bad();
+    assert!(said.contains("targets to choose it by"), "{said}");
+}
+
+#[test]
+fn precomputed_kernels_are_searched_too() {
+    let folder = Folder::new();
+    let text = two_classes(40);
+    folder.file("t.csv", &text);
+    let rows = column(&text, "a").into_iter();
+    let rows: Vec<f64> = rows.map(|value| value.parse().unwrap()).collect();
+    for (name, power) in [("k1.npy", 1), ("k2.npy", 2)] {
+        let row = |a: &f64| {
+            let a = *a;
+            rows.iter().map(move |b| (1.0 + a * b).powi(power))
+        };
+        let matrix: Vec<f64> = rows.iter().flat_map(row).collect();
+        folder.file(name, npy(&matrix, rows.len()));
+    }
+    let kernels = "--kernel precomputed:path=k1.npy --kernel precomputed:path=k2.npy";
+    let tuned = folder
+        .run(&format!("tune t.csv --target label {kernels} -o m --json"))
+        .json();
+    // Each alone, too.
+    let all = cells(&tuned);
+    assert!(
+        all.iter()
+            .any(|cell| cell["kernels"][0].as_str().unwrap().contains("k2"))
+    );
+    assert_eq!(best(&tuned)["folds"].as_array().unwrap().len(), 5);
+    let kept = folder.run("inspect m --json").json();
+    assert_eq!(kept["machine"], best(&tuned)["machine"]);
 }
