@@ -108,7 +108,7 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         learned = json.loads(self._model.sharing)["name"] not in ("uniform", "fixed")
         if len(self.kernel_names_) > 1 and learned:
             warnings.warn(
-                f"{type(self).__name__} learns the weights of {len(self.kernel_names_)} kernels without labels, and prefers the flattest "
+                f"{type(self).__name__} learns the weights of {len(self.kernel_names_)} kernels without labels, and prefers the flattest or the narrowest "
                 "of them (the widest, if they differ in width) whatever the samples are; sharing='uniform' takes all alike, kernels=[…] "
                 "names one",
                 DataWarning,
@@ -189,7 +189,7 @@ class MKLOneClassSVM(_OneClass):
         The share of samples that may be left out, in (0, 1].
     sharing : str or Sharing, default="auto"
         What the tasks share: "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform", or an object such as
-        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.
+        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "uniform".
     p, q, radius : float, default=2.0, 1.0, 1.0
         Of the sharings with names: the norm's exponent inside a task, ≥ 1; the norm's exponent between tasks (1 makes tasks share where
         they can), ≥ 1; the bound on the norm, > 0.
@@ -299,7 +299,7 @@ class MKLSVDD(_OneClass):
         The share of samples that may be left out, in (0, 1]. The usual parameter of SVDD is C = 1/(nu · n).
     sharing : str or Sharing, default="auto"
         What the tasks share: "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform", or an object such as
-        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "simplex".
+        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "uniform".
     p, q, radius : float, default=2.0, 1.0, 1.0
         Of the sharings with names: the norm's exponent inside a task, ≥ 1; the norm's exponent between tasks (1 makes tasks share where
         they can), ≥ 1; the bound on the norm, > 0.

@@ -28,7 +28,7 @@ def test_objects_have_the_defaults_of_the_names():
 
 
 @pytest.mark.parametrize(
-    ("machine", "tasks", "sharing"), [("svc", 1, "lp"), ("krr", 3, "pscs"), ("svdd", 1, "simplex"), ("svdd", 3, "simplex")]
+    ("machine", "tasks", "sharing"), [("svc", 1, "lp"), ("krr", 3, "pscs"), ("svdd", 1, "uniform"), ("ocsvm", 3, "uniform")]
 )
 def test_what_is_shared_where_nothing_is_said_is_the_core_s_choice(machine, tasks, sharing):
     assert _core.usual_sharing(json.dumps({"name": machine}), tasks) == sharing

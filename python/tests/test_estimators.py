@@ -42,7 +42,7 @@ def two(rng):
 
 def test_attributes_of_one_task(two):
     X, y = two
-    model = MKLClassifier(["linear", "rbf:sigma=1|2"], tol=1e-6).fit(X, y)
+    model = MKLClassifier(["linear", "rbf:sigma=1|2"], tol=1e-6, scale="none").fit(X, y)
     assert list(model.classes_) == ["no", "yes"]
     assert model.kernel_weights_.shape == (1, 3) and np.all(model.kernel_weights_ >= 0)
     assert model.kernel_names_ == ["linear", "rbf:sigma=1", "rbf:sigma=2"]
@@ -60,7 +60,7 @@ def test_attributes_of_one_task(two):
 
 def test_the_decision_is_what_the_attributes_say(two):
     X, y = two
-    model = MKLClassifier(["linear", "rbf:gamma=0.5"], normalize=False).fit(X, y)
+    model = MKLClassifier(["linear", "rbf:gamma=0.5"], normalize=False, scale="none").fit(X, y)
     K = model.kernel_weights_[0, 0] * X @ X[model.support_].T + model.kernel_weights_[0, 1] * rbf_kernel(X, X[model.support_], 0.5)
     np.testing.assert_allclose(K @ model.dual_coef_[0] + model.intercept_, model.decision_function(X), atol=1e-10)
 
@@ -86,15 +86,15 @@ def test_several_classes_are_tasks():
 
 def test_one_kernel_is_scikit_learns_svc(two):
     X, y = two
-    ours = MKLClassifier("rbf:gamma=0.7", C=3, tol=1e-8).fit(X, y)
+    ours = MKLClassifier("rbf:gamma=0.7", C=3, tol=1e-8, scale="none", normalize="unit").fit(X, y)
     theirs = SVC(gamma=0.7, C=3, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
     weights = np.linspace(0, 2, len(y))
     options = {"class_weight": {"yes": 3.0, "no": 0.5}}
-    ours = MKLClassifier("rbf:gamma=0.7", tol=1e-8, **options).fit(X, y, sample_weight=weights)
+    ours = MKLClassifier("rbf:gamma=0.7", tol=1e-8, **options, scale="none", normalize="unit").fit(X, y, sample_weight=weights)
     theirs = SVC(gamma=0.7, tol=1e-8, **options).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
-    ours = MKLClassifier("rbf:gamma=scale", tol=1e-8, class_weight="balanced").fit(X, y)
+    ours = MKLClassifier("rbf:gamma=scale", tol=1e-8, class_weight="balanced", scale="none", normalize="unit").fit(X, y)
     theirs = SVC(tol=1e-8, class_weight="balanced").fit(X, y)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
 
@@ -103,10 +103,10 @@ def test_one_kernel_is_scikit_learns_regression(rng):
     X = rng.normal(size=(50, 2))
     y = np.sin(X[:, 0]) + X[:, 1]
     weights = rng.uniform(0.5, 2, size=50)
-    ridge = MKLRegressor("rbf:gamma=0.7", alpha=0.3).fit(X, y, sample_weight=weights)
+    ridge = MKLRegressor("rbf:gamma=0.7", alpha=0.3, scale="none", normalize="unit", target_scale="none").fit(X, y, sample_weight=weights)
     expected = KernelRidge(kernel="rbf", gamma=0.7, alpha=0.3).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(ridge.predict(X), expected.predict(X), atol=1e-8)
-    tube = MKLRegressor("rbf:gamma=0.7", machine="svr", C=2, tol=1e-8).fit(X, y, sample_weight=weights)
+    tube = MKLRegressor("rbf:gamma=0.7", machine="svr", C=2, tol=1e-8, scale="none", normalize="unit", target_scale="none").fit(X, y, sample_weight=weights)
     expected = SVR(gamma=0.7, C=2, tol=1e-8).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(tube.predict(X), expected.predict(X), atol=1e-4)
 
@@ -115,7 +115,7 @@ def test_one_kernel_is_scikit_learns_one_class_svm(rng):
     X = rng.normal(size=(50, 2))
     weights = rng.uniform(0.5, 2, size=50)
     for sample_weight in (None, weights):
-        ours = MKLOneClassSVM("rbf:gamma=0.7", nu=0.3, tol=1e-9).fit(X, sample_weight=sample_weight)
+        ours = MKLOneClassSVM("rbf:gamma=0.7", nu=0.3, tol=1e-9, scale="none", normalize="unit").fit(X, sample_weight=sample_weight)
         theirs = OneClassSVM(gamma=0.7, nu=0.3, tol=1e-9).fit(X, sample_weight=sample_weight)
         # Theirs has Σα = ν Σw, ours Σα = 1.
         total = 0.3 * (50 if sample_weight is None else weights.sum())
@@ -126,8 +126,8 @@ def test_one_kernel_is_scikit_learns_one_class_svm(rng):
 
 def test_a_sphere_of_one_gaussian_is_the_hyperplane(rng):
     X = rng.normal(size=(50, 2))
-    sphere = MKLSVDD("rbf:gamma=0.7", nu=0.3, tol=1e-9).fit(X)
-    plane = MKLOneClassSVM("rbf:gamma=0.7", nu=0.3, tol=1e-9).fit(X)
+    sphere = MKLSVDD("rbf:gamma=0.7", nu=0.3, tol=1e-9, scale="none", normalize="unit").fit(X)
+    plane = MKLOneClassSVM("rbf:gamma=0.7", nu=0.3, tol=1e-9, scale="none", normalize="unit").fit(X)
     np.testing.assert_allclose(sphere.decision_function(X), 2 * plane.decision_function(X), atol=1e-5)
     np.testing.assert_allclose(sphere.score_samples(X) - sphere.offset_, sphere.decision_function(X), atol=1e-12)
 
@@ -195,8 +195,8 @@ def test_callables_are_as_good_as_specifications(two):
     new = X[::-1] + 0.1
     for normalize in (True, False):
         for make, target in ((MKLClassifier, y), (MKLRegressor, X[:, 0]), (MKLOneClassSVM, None), (MKLSVDD, None)):
-            ours = make(["linear", ("g", "rbf:gamma=0.5", [0, 2])], normalize=normalize, tol=1e-7).fit(X, target)
-            calls = make([product, ("g", gaussian, [0, 2])], normalize=normalize, tol=1e-7).fit(X, target)
+            ours = make(["linear", ("g", "rbf:gamma=0.5", [0, 2])], normalize=normalize, tol=1e-7, scale="none").fit(X, target)
+            calls = make([product, ("g", gaussian, [0, 2])], normalize=normalize, tol=1e-7, scale="none").fit(X, target)
             assert calls.kernel_names_ == ["product", "g"]
             method = "predict" if make is MKLRegressor else "decision_function"
             np.testing.assert_allclose(getattr(calls, method)(new), getattr(ours, method)(new), atol=1e-4)
@@ -204,8 +204,8 @@ def test_callables_are_as_good_as_specifications(two):
 
 def test_callables_with_tasks(sites):
     X, y = sites
-    ours = MKLClassifier(["laplacian:gamma=0.3"], task="site", tol=1e-7).fit(X, y)
-    calls = MKLClassifier([lambda A, B: laplacian_kernel(A, B, 0.3)], task="site", tol=1e-7).fit(X, y)
+    ours = MKLClassifier(["laplacian:gamma=0.3"], task="site", tol=1e-7, scale="none", normalize="unit").fit(X, y)
+    calls = MKLClassifier([lambda A, B: laplacian_kernel(A, B, 0.3)], task="site", tol=1e-7, scale="none", normalize="unit").fit(X, y)
     np.testing.assert_allclose(calls.decision_function(X), ours.decision_function(X), atol=1e-5)
 
 
@@ -214,7 +214,7 @@ def test_stacks_are_as_good_as_specifications(two):
     new = X[:7] + 0.1
     stack = np.stack([X @ X.T, rbf_kernel(X, X, 0.5)])
     cross = np.stack([new @ X.T, rbf_kernel(new, X, 0.5)])
-    ours = MKLClassifier(["linear", "rbf:gamma=0.5"], normalize=False, tol=1e-8).fit(X, y)
+    ours = MKLClassifier(["linear", "rbf:gamma=0.5"], normalize=False, tol=1e-8, scale="none").fit(X, y)
     given = MKLClassifier("precomputed", tol=1e-8).fit(stack, y)
     assert given.kernel_names_ == ["K0", "K1"]
     np.testing.assert_allclose(given.decision_function(cross), ours.decision_function(new), atol=1e-4)
@@ -230,7 +230,7 @@ def test_as_many_new_samples_as_training_samples_are_no_training_samples(two):
     with pytest.raises(ValueError, match=r"give KernelStack\(values, own=diagonals\)"):
         model.predict(cross)
     own = np.sum(new**2, axis=1)
-    expected = MKLClassifier(["linear"]).fit(X, y).decision_function(new)
+    expected = MKLClassifier(["linear"], scale="none", normalize="unit").fit(X, y).decision_function(new)
     np.testing.assert_allclose(model.decision_function(KernelStack(cross, own)), expected, atol=1e-3)
     sphere = MKLSVDD("precomputed").fit(stack)
     with pytest.raises(ValueError, match="for the sphere of SVDD"):
@@ -241,7 +241,7 @@ def test_stacks_with_tasks(sites):
     X, y = sites
     rows, task = X[["a", "b", "c", "d"]].to_numpy(), X["site"].to_numpy()
     stack = np.stack([rows @ rows.T, rbf_kernel(rows, rows, 0.5)])
-    ours = MKLClassifier(["linear", "rbf:gamma=0.5"], normalize=False, tol=1e-8).fit(rows, y, task=task)
+    ours = MKLClassifier(["linear", "rbf:gamma=0.5"], normalize=False, tol=1e-8, scale="none").fit(rows, y, task=task)
     given = MKLClassifier("precomputed", tol=1e-8).fit(stack, y, task=task)
     np.testing.assert_allclose(given.kernel_weights_, ours.kernel_weights_, atol=1e-3)
     np.testing.assert_allclose(
@@ -353,7 +353,7 @@ def test_convergence_warning(two):
         ({"time_limit": -1}, r"time_limit is -1, expected None or a number of seconds"),
         ({"memory_limit": 0}, r"memory_limit is 0, expected a number of GiB > 0"),
         ({"n_jobs": 0}, r"n_jobs is 0, expected None, a number of threads"),
-        ({"normalize": "yes"}, r"normalize is 'yes', expected True, False or 'auto'"),
+        ({"normalize": "yes"}, r"normalize is 'yes', expected 'auto', 'unit', 'variance' or 'none'"),
         ({"indefinite": "no"}, r"indefinite is 'no', expected 'check'"),
         ({"solver": "sgd"}, r"solver is 'sgd', expected 'newton' or 'epf'"),
         ({"sharing": "psc"}, r"there is no sharing 'psc', expected one of 'auto', 'lp'"),

@@ -213,14 +213,15 @@ def test_a_model_of_the_library_has_no_description_and_works(tmp_path, rng):
     """What a Rust program saves: tasks and columns, nothing about tables."""
     X = rng.normal(size=(20, 2))
     labels = np.where(X[:, 0] > 0, 1.0, -1.0)
-    made = MKLClassifier(["linear", "rbf"]).fit(np.vstack([X, X + 0.1]), np.tile(labels, 2), task=np.repeat(["a", "b"], 20))
+    made = MKLClassifier(["linear", "rbf"], scale="none").fit(np.vstack([X, X + 0.1]), np.tile(labels, 2), task=np.repeat(["a", "b"], 20))
     bare = _core.fit(
         kernels=[(None, "linear"), (None, "rbf")],
         named=True,
         machine='{"name": "svc", "C": 1.0}',
         sharing='{"name": "pscs", "p": 2.0, "q": 1.0}',
         solver='{"name": "newton"}',
-        normalize=True,
+        normalize=None,
+        target_scale="none",
         definiteness="check",
         sets=[{"values": X + shift, "columns": ["u", "v"], "grams": [], "origin": list(range(20))} for shift in (0.0, 0.1)],
         tasks=[{"name": name, "samples": at, "kind": "labels", "targets": labels, "weights": None} for at, name in enumerate("ab")],

@@ -186,8 +186,8 @@ def test_widths_learned_without_labels_are_warned_of(rng):
     X = rng.normal(size=(40, 2))
     for estimator in (MKLOneClassSVM, MKLSVDD):
         with pytest.warns(DataWarning, match="learns the weights of 2 kernels without labels"):
-            estimator(["rbf:sigma=1|2"]).fit(X)
+            estimator(["rbf:sigma=1|2"], sharing="simplex").fit(X)
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataWarning)
-            estimator(["rbf:sigma=1|2"], sharing="uniform").fit(X)
+            estimator(["rbf:sigma=1|2"]).fit(X)
             estimator(["rbf:sigma=1"]).fit(X)

@@ -148,7 +148,7 @@ PROBLEMS = [
     ("svr, tang", SVR, 2, MKLRegressor(machine="svr", C=1.5, sharing=Tang(0.8)), tang(0.8)),
     ("svr, box-simplex", SVR, 1, MKLRegressor(machine="svr", C=1.5, sharing=BoxSimplex(0.4)), common(box_simplex(0.4, 4))),
     ("ocsvm, common L2", OCSVM, 2, MKLOneClassSVM(nu=0.3, sharing="common"), common(lambda s: lp(s, 2))),
-    ("svdd, simplex", SVDD, 1, MKLSVDD(nu=0.3), common(cp.max)),
+    ("svdd, simplex", SVDD, 1, MKLSVDD(nu=0.3, sharing="simplex"), common(cp.max)),
     ("svdd, tang", SVDD, 3, MKLSVDD(nu=0.3, sharing=Tang(1.2)), tang(1.2)),
 ]
 
@@ -164,7 +164,9 @@ def test_the_objective_is_the_optimum_of_cvxpy(rng, machine, count, estimator, s
     rows = np.vstack([X for X, _ in tasks])
     names = np.repeat(np.arange(count), [len(X) for X, _ in tasks])
     targets = None if estimator._kind == "none" else np.concatenate([y for _, y in tasks])
-    estimator.set_params(kernels=SPECS, tol=1e-8)
+    estimator.set_params(kernels=SPECS, tol=1e-8, scale="none", normalize="unit")
+    if estimator._kind == "values":
+        estimator.set_params(target_scale="none")
     estimator.fit(rows, targets, task=None if count == 1 else names)
     expected = optimum(machine, tasks, sigma)
     assert estimator.objective_ == pytest.approx(expected, rel=1e-6)

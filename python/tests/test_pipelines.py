@@ -119,7 +119,7 @@ def test_cross_validation_of_kernel_stacks(rng):
     for normalize in (False, True):
         given = cross_val_predict(MKLClassifier("precomputed", normalize=normalize), stack, y, cv=4, method="decision_function")
         computed = cross_val_predict(
-            MKLClassifier(["linear", "poly:degree=2,gamma=1,coef0=1"], normalize=normalize, tol=1e-4),
+            MKLClassifier(["linear", "poly:degree=2,gamma=1,coef0=1"], scale="none", normalize=normalize, tol=1e-4),
             X,
             y,
             cv=4,

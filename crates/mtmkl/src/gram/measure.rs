@@ -15,8 +15,8 @@ use crate::kernel::{Base, Kernel, KernelView, Statistic};
 /// Rows looked at, of one sample set; of S sets 1/√S of it each, so that there are as many pairs in all.
 const ROWS: usize = 1000;
 
-/// A variance in feature space below this share of the mean of k(x, x) is rounding.
-const SMALL: f64 = 1e-12;
+/// A variance in feature space below this share of the mean of k(x, x) has lost half of its digits to rounding, and is taken for none.
+const SMALL: f64 = 1e-8;
 
 /// Some rows of each sample set, in which kernels are measured.
 #[derive(Debug)]

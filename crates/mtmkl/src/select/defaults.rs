@@ -3,7 +3,7 @@
 
 use crate::data::{Samples, Task};
 use crate::error::{DataProblem, Error, Result};
-use crate::machine::MachineSpec;
+use crate::machine::{MachineEntry, MachineSpec, TargetKind};
 use crate::problem::{Normalization, Problem, ProblemSpec, TargetScale};
 
 /// What numbers to learn are measured in.
@@ -59,9 +59,12 @@ pub fn usual_problem(
 }
 
 /// The name of the sharing that suits a machine and a number of tasks: nothing is shared by one task, and a machine that shrinks kernels
-/// needs weights of a fixed mass.
+/// needs weights of a fixed mass. Without targets there is nothing to learn weights by: the kernel with the smallest sphere is the flattest or the
+/// narrowest, whatever the samples are, so all kernels count alike.
 pub fn usual_sharing(machine: &MachineSpec, tasks: usize) -> &'static str {
+    let is_unlabelled = |entry: &MachineEntry| entry.targets == TargetKind::Unlabelled;
     match tasks {
+        _ if machine.entry().is_some_and(is_unlabelled) => "uniform",
         _ if machine.build().shrinks_kernels() => "simplex",
         1 => "lp",
         _ => "pscs",
