@@ -2,8 +2,9 @@
 
     cargo xtask bench --only accuracy
 
-Ten draws of each set: 70 % of the rows to learn from, the rest to test on (at most 1,500 each, of wide sets 500). `mtmkl fit` and `mtmkl tune` as a
-newcomer types them, with nothing but the table, the target and, for numbers, the machine; the peers in a pipeline that standardises columns.
+Draws of each set: 70 % of the rows to learn from, the rest to test on (at most 1,500 each, of wide sets 500). `mtmkl fit` and
+`mtmkl tune` as a newcomer types them, with nothing but the table, the target and, for numbers, the machine; the peers in a pipeline that
+standardises columns.
 What the peers scored is kept in target/bench/accuracy-peers.json and not computed again.
 """
 
@@ -12,17 +13,16 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import sklearn
-from common import ROOT, Bench, digits
 from sklearn import datasets
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -39,9 +39,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
+from common import ROOT, Bench, digits
+
 TITLE = "Accuracy"
 #: A page of its own.
 PAGE = ROOT / "docs" / "accuracy.md"
+
 
 def most(columns: int) -> int:
     """How many rows: fewer of wide sets, so that the peers' searches end."""
@@ -73,7 +76,9 @@ def problems(bench: Bench) -> Iterator[Problem]:
 
     def shared(name: str) -> pd.DataFrame | None:
         table = bench.table(name)
-        return None if table is None else table.drop(columns=[c for c in ("split", "word", "position", "fold", "row", "letter") if c in table])
+        return (
+            None if table is None else table.drop(columns=[c for c in ("split", "word", "position", "fold", "row", "letter") if c in table])
+        )
 
     for name in ("iris", "wine", "breast_cancer", "digits"):
         yield Problem(name, "classes", bundled(name))
@@ -222,7 +227,7 @@ def scores_of(bench: Bench, problem: Problem, draws: int, ours: tuple[str, ...],
             found.setdefault(f"mtmkl {command}", []).append(by_program(bench, command, problem, learn, test))
         for name, make in peers(problem.kind).items():
             key = f"{sklearn.__version__} {problem.name} {len(learn)} {len(test)} {seed} {name}"
-            found.setdefault(name, []).append(cache.get(key, lambda make=make: by_peer(problem, make, learn, test)))
+            found.setdefault(name, []).append(cache.get(key, partial(by_peer, problem, make, learn, test)))
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -246,7 +251,12 @@ SHORT = {
 
 def pairs(results: dict[str, dict[str, np.ndarray]], ours: str, theirs: str) -> list[str]:
     """Ours against theirs, set by set and in sum."""
-    lines = [f"**`{ours}` against {theirs}**", "", "| set | ahead by | allowed behind | holds | processor time, ours / theirs |", "|---|---|---|---|---|"]
+    lines = [
+        f"**`{ours}` against {theirs}**",
+        "",
+        "| set | ahead by | allowed behind | holds | processor time, ours / theirs |",
+        "|---|---|---|---|---|",
+    ]
     ahead, fails = [], []
     for name, methods in results.items():
         if ours not in methods or theirs not in methods:
@@ -277,7 +287,12 @@ def run(bench: Bench) -> list[str]:
 
 def page(results: dict[str, dict[str, np.ndarray]], draws: int) -> list[str]:
     """The page's lines."""
-    lines = [__doc__.split("\n\n", 2)[2].strip(), "", f"Mean score over {draws} draws (accuracy of classes, R² of numbers; of anomalies AUC):", ""]
+    lines = [
+        __doc__.split("\n\n", 2)[2].strip(),
+        "",
+        f"Mean score over {draws} draws (accuracy of classes, R² of numbers; of anomalies AUC):",
+        "",
+    ]
     lines += ["| set | " + " | ".join(METHODS) + " |", "|---|" + "---|" * len(METHODS)]
     ranked = []
     for name, methods in results.items():

@@ -1,4 +1,5 @@
-"""What the defaults were chosen on: cross-validation on rows to learn from, of many sets; no row that docs/accuracy.md tests on in its first draw.
+"""What the defaults were chosen on: cross-validation on rows to learn from, of many sets; none that docs/accuracy.md tests on in its
+first draw.
 
     cargo xtask bench --only defaults
 
@@ -11,9 +12,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+from sklearn.model_selection import train_test_split
+
 from accuracy import Problem, draw, problems
 from common import ROOT, Bench
-from sklearn.model_selection import train_test_split
 
 TITLE = "Defaults"
 #: A page of its own.
@@ -40,7 +42,9 @@ def scores(bench: Bench, problem: Problem, table: Path, arguments: list[object],
     found = json.loads(bench.program("mtmkl", *command))["tune"]
     told = {}
     for cell in found["cells"]:
-        numbers = {name: value for part in ("machine", "sharing") for name, value in cell[part].items() if name in ("C", "p", "lambda", "epsilon")}
+        numbers = {
+            name: value for part in ("machine", "sharing") for name, value in cell[part].items() if name in ("C", "p", "lambda", "epsilon")
+        }
         told[(";".join(cell["kernels"]), *sorted(numbers.items()))] = float(np.mean(cell["folds"]))
     return told
 

@@ -108,9 +108,8 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         learned = json.loads(self._model.sharing)["name"] not in ("uniform", "fixed")
         if len(self.kernel_names_) > 1 and learned:
             warnings.warn(
-                f"{type(self).__name__} learns the weights of {len(self.kernel_names_)} kernels without labels, and prefers the flattest or the narrowest "
-                "of them (the widest, if they differ in width) whatever the samples are; sharing='uniform' takes all alike, kernels=[…] "
-                "names one",
+                f"{type(self).__name__} learns the weights of {len(self.kernel_names_)} kernels without labels, and prefers the flattest "
+                "or the narrowest of them whatever the samples are; sharing='uniform' takes all alike, kernels=[…] names one",
                 DataWarning,
                 stacklevel=2,
             )

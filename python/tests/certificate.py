@@ -569,7 +569,9 @@ def evaluate(model: Model, sets: Sequence[Samples], tasks: Sequence[Fitted], dty
     is_rounded = header.get("run", {}).get("rounded", False)
     matrices = []
     for samples, entry in zip(sets, header["sets"], strict=True):
-        made = [kernel_matrix(kernel["spec"], header["normalize"] is True, samples, entry["columns"], dtype) for kernel in header["kernels"]]
+        made = [
+            kernel_matrix(kernel["spec"], header["normalize"] is True, samples, entry["columns"], dtype) for kernel in header["kernels"]
+        ]
         # `--precision single` keeps kernel values so, and computes with them in double precision.
         matrices.append([values.astype(np.float32).astype(dtype) for values in made] if is_rounded else made)
     theta = tensors["theta"].astype(dtype)

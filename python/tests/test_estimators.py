@@ -106,7 +106,9 @@ def test_one_kernel_is_scikit_learns_regression(rng):
     ridge = MKLRegressor("rbf:gamma=0.7", alpha=0.3, scale="none", normalize="unit", target_scale="none").fit(X, y, sample_weight=weights)
     expected = KernelRidge(kernel="rbf", gamma=0.7, alpha=0.3).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(ridge.predict(X), expected.predict(X), atol=1e-8)
-    tube = MKLRegressor("rbf:gamma=0.7", machine="svr", C=2, tol=1e-8, scale="none", normalize="unit", target_scale="none").fit(X, y, sample_weight=weights)
+    tube = MKLRegressor("rbf:gamma=0.7", machine="svr", C=2, tol=1e-8, scale="none", normalize="unit", target_scale="none").fit(
+        X, y, sample_weight=weights
+    )
     expected = SVR(gamma=0.7, C=2, tol=1e-8).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(tube.predict(X), expected.predict(X), atol=1e-4)
 

@@ -69,7 +69,7 @@ pub fn of_kernels(args: &FitArgs, prepared: &Prepared, noted: &[String]) -> Vec<
     let learned = !matches!(sharing, "uniform" | "fixed");
     if args.targets() == TargetKind::Unlabelled && kernels.len() > 1 && learned {
         warnings.push(format!(
-            "note: {} learns the weights of {} without labels, and prefers the flattest or the narrowest of them (the widest, if they differ in width) whatever the \
+            "note: {} learns the weights of {} without labels, and prefers the flattest or the narrowest of them whatever the \
              rows are; --sharing uniform takes all alike, --kernel names one",
             args.machine,
             count(kernels.len(), "kernel", "kernels")

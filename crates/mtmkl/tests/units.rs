@@ -118,7 +118,9 @@ fn variance_is_a_factor_of_the_kernel() {
         }
         let own = (0..N).map(|i| gram[i * N + i]).sum::<f64>() / N as f64;
         let variance = own - gram.iter().sum::<f64>() / (N * N) as f64;
-        gram.iter_mut().for_each(|value| *value /= variance);
+        for value in &mut gram {
+            *value /= variance;
+        }
         let name = format!("K{number}");
         given.push(format!("precomputed:name={name}"));
         let values = gram.into();
@@ -161,9 +163,12 @@ fn given_matrices_are_divided_too() {
     let samples = Samples::from_grams(N, vec![given]).unwrap();
     for machine in [MachineSpec::svc(1.0), MachineSpec::svdd(0.1)] {
         let is_svc = machine.name() == "svc";
-        let targets = || match is_svc {
-            true => Targets::Labels(labels(&points)),
-            false => Targets::Unlabelled,
+        let targets = || {
+            if is_svc {
+                Targets::Labels(labels(&points))
+            } else {
+                Targets::Unlabelled
+            }
         };
         let mut spec = ProblemSpec::new(kernels(&["rbf:sigma=2"]), machine, SharingSpec::uniform());
         spec.normalize = Normalization::Variance;

@@ -18,12 +18,15 @@ const ROWS: usize = 1000;
 /// A variance in feature space below this share of the mean of k(x, x) has lost half of its digits to rounding, and is taken for none.
 const SMALL: f64 = 1e-8;
 
+/// The key of a statistic, the columns, and s(x, z) of all pairs by set.
+type Known = (String, Option<Vec<usize>>, Vec<Vec<f64>>);
+
 /// Some rows of each sample set, in which kernels are measured.
 #[derive(Debug)]
 pub(crate) struct Measured<'a> {
     sets: Vec<Sampled<'a>>,
     /// s(x, z) of all pairs, by set, of the statistic and columns asked for last.
-    last: Option<(String, Option<Vec<usize>>, Vec<Vec<f64>>)>,
+    last: Option<Known>,
 }
 
 /// Some rows of one sample set.
@@ -107,7 +110,7 @@ impl<'a> Measured<'a> {
         let names = self.sets[0].samples.columns();
         let columns = view.columns.resolve(names)?;
         let key = statistic.key();
-        let is_known = |(known, seen, _): &(String, _, _)| *known == key && *seen == columns;
+        let is_known = |(known, seen, _): &Known| *known == key && *seen == columns;
         if !self.last.as_ref().is_some_and(is_known) {
             let mut bases = Vec::with_capacity(self.sets.len());
             for set in &self.sets {
@@ -173,7 +176,9 @@ impl<'a> Measured<'a> {
         match kernel.base() {
             Base::Of(statistic) => {
                 let mut values = self.base(view, statistic.as_ref())?.to_vec();
-                values.iter_mut().for_each(|values| kernel.map(values));
+                for values in &mut values {
+                    kernel.map(values);
+                }
                 Ok(values)
             }
             Base::Given => {

@@ -36,12 +36,16 @@ impl Kernel for Scaled {
 
     fn map(&self, values: &mut [f64]) {
         self.kernel.map(values);
-        values.iter_mut().for_each(|value| *value *= self.factor);
+        for value in values {
+            *value *= self.factor;
+        }
     }
 
     fn map_from(&self, base: &[f64], values: &mut [f64]) {
         self.kernel.map_from(base, values);
-        values.iter_mut().for_each(|value| *value *= self.factor);
+        for value in values {
+            *value *= self.factor;
+        }
     }
 
     fn value(&self, x: &[f64], z: &[f64]) -> f64 {

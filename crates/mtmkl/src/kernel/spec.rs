@@ -238,12 +238,15 @@ pub(crate) fn parse_set(known: &[&'static KernelEntry], text: &str) -> Result<Ve
         .collect()
 }
 
-/// A specification taken apart: each key with the members of its set.
+/// A key with the members of its set.
+type Key<'a> = (&'a str, Vec<Cow<'a, str>>);
+
+/// A specification taken apart.
 struct Specification<'a> {
     text: &'a str,
     name: &'a str,
     entry: &'static KernelEntry,
-    keys: Vec<(&'a str, Vec<Cow<'a, str>>)>,
+    keys: Vec<Key<'a>>,
     /// The columns as written and as understood.
     columns: Option<(&'a str, Columns)>,
 }
@@ -366,14 +369,14 @@ fn find(
 fn read_options<'a>(
     text: &'a str,
     info: &KernelEntry,
-) -> std::result::Result<Vec<(&'a str, Vec<Cow<'a, str>>)>, String> {
+) -> std::result::Result<Vec<Key<'a>>, String> {
     if text.is_empty() {
         return Err(format!(
             "nothing follows `:`; drop it or write for example `{}`",
             info.example
         ));
     }
-    let mut keys: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
+    let mut keys: Vec<Key<'_>> = Vec::new();
     for option in text.split(',').map(str::trim) {
         let Some((key, values)) = option.split_once('=') else {
             return Err(match keys.last() {

@@ -89,9 +89,12 @@ pub(super) fn of_all(values: Vec<&str>) -> Vec<Cow<'_, str>> {
     let member = |value: &'_ str| value.parse::<f64>().is_ok() && all;
     let values = values.into_iter();
     values
-        .map(|value| match member(value) {
-            true => format!("{MEDIAN}*{value}").into(),
-            false => value.into(),
+        .map(|value| {
+            if member(value) {
+                format!("{MEDIAN}*{value}").into()
+            } else {
+                value.into()
+            }
         })
         .collect()
 }

@@ -139,13 +139,14 @@ pub(super) fn settled(spec: &ProblemSpec, sets: &[Samples]) -> Result<Vec<Kernel
     spec.kernels.iter().map(settle).collect()
 }
 
+/// Where all samples are the same to a kernel, any width will do.
+const ANY: f64 = 1.0;
+
 /// The kernel, with a width that is a number.
 fn with_width(view: &KernelView, measured: &mut Measured<'_>) -> Result<Arc<dyn Kernel>> {
     let Some(open) = view.kernel.unsettled() else {
         return Ok(Arc::clone(&view.kernel));
     };
-    // All samples are the same to the kernel: any width will do.
-    const ANY: f64 = 1.0;
     let width = match (open.unit(), open.base()) {
         (Unit::InverseVariance, _) => match measured.spread(view)? {
             (variance, columns) if variance > 0.0 => (variance * columns as f64).recip(),

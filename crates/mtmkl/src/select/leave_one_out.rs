@@ -48,7 +48,7 @@ impl LeaveOneOut {
         })
     }
 
-    /// Σ_i w_i r_i², r_i = ([Ay]_i − c_i [A1]_i)/A_ii with A = (K + λW⁻¹)⁻¹: the error at sample i of the machine that learns from the others.
+    /// Σ_i w_i r_i², r_i = ((Ay)_i − c_i (A1)_i)/A_ii with A = (K + λW⁻¹)⁻¹: the error at sample i of the machine that learns from the others.
     /// c_i is the mean of the others' targets where a machine takes it off before it learns, else 0.
     pub(super) fn loss(&self, lambda: f64, is_centred: bool) -> f64 {
         let inverse: Vec<f64> = self
