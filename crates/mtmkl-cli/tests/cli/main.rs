@@ -10,6 +10,7 @@ mod fixture;
 mod guards;
 mod help;
 mod interruption;
+mod invariance;
 mod model_file;
 mod names;
 mod precomputed;
