@@ -191,7 +191,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _resolved(self, table: Table) -> Kernels:
         if table.stack is not None:
             return precomputed(len(table.stack.values))
-        return resolve(self.kernels, table.names, table.indices)
+        kernels = _core.usual_kernels_without_targets() if self.kernels is None and self._kind == "none" else self.kernels
+        return resolve(kernels, table.names, table.indices)
 
     def _set(self, table: Table, members: NDArray[np.intp], kernels: Kernels) -> Set:
         origin: list[int] = members.tolist()

@@ -455,6 +455,8 @@ pub struct Said {
     pub machine: bool,
     /// Kernels, or sets of them.
     pub kernels: bool,
+    /// The number of folds.
+    pub folds: bool,
 }
 
 impl Said {
@@ -466,6 +468,7 @@ impl Said {
         Self {
             machine: said("machine"),
             kernels: said("kernel") || said("kernel_set"),
+            folds: said("folds"),
         }
     }
 }

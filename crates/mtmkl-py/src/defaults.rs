@@ -14,6 +14,12 @@ pub(crate) fn usual_kernels() -> Vec<String> {
     select::usual_kernels()
 }
 
+/// The same for machines without targets.
+#[pyfunction]
+pub(crate) fn usual_kernels_without_targets() -> Vec<String> {
+    select::usual_kernels_without_targets()
+}
+
 /// The same for a search without a grid.
 #[pyfunction]
 pub(crate) fn usual_kernels_to_search() -> Vec<String> {

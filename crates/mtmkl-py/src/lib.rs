@@ -32,6 +32,8 @@ mod _core {
     #[pymodule_export]
     use super::defaults::usual_kernels_to_search;
     #[pymodule_export]
+    use super::defaults::usual_kernels_without_targets;
+    #[pymodule_export]
     use super::defaults::usual_sharing;
     #[pymodule_export]
     use super::fit::fit;

@@ -330,7 +330,7 @@ fn what_cannot_be_tuned() {
         );
     let mut said = Transcript::new(&folder);
     for flags in [
-        "rare.csv --target label",
+        "rare.csv --target label --folds 5",
         "rare.csv --target label --folds 1",
         "tasks.csv --target label --task site --folds 11",
         "groups.csv --target label --group who --folds 2",

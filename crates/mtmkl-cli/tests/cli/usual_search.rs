@@ -241,3 +241,16 @@ fn precomputed_kernels_are_searched_too() {
     let kept = folder.run("inspect m --json").json();
     assert_eq!(kept["machine"], best(&tuned)["machine"]);
 }
+
+#[test]
+fn a_class_with_fewer_rows_than_folds_is_no_obstacle() {
+    let folder = Folder::new();
+    let mut table = three_classes(60);
+    table += "9,9,1,yew\n";
+    folder.file("rare.csv", table);
+    let ran = folder.run("tune rare.csv --target kind --json");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said = "note: class `yew` has 1 row, fewer than the 5 folds; each of its rows is kept aside in one of them, a row that is alone in none";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert_eq!(ran.json()["tune"]["folds"], 5);
+}

@@ -16,6 +16,11 @@ pub fn usual_kernels() -> Vec<String> {
         .to_vec()
 }
 
+/// The kernel of a machine without targets: one, since there is nothing to learn weights by, and a narrow one, which follows the samples closely.
+pub fn usual_kernels_without_targets() -> Vec<String> {
+    vec!["rbf:sigma=median*0.25".to_string()]
+}
+
 /// The kernels of a search, which tries each alone too: widths from a quarter to four times as wide as samples are apart.
 pub fn usual_kernels_to_search() -> Vec<String> {
     ["linear", "rbf:sigma=median*0.25|0.5|1|2|4"]

@@ -26,7 +26,8 @@ mod threads;
 mod usual_search;
 
 pub use defaults::{
-    USUAL_TARGET_SCALE, usual_kernels, usual_kernels_to_search, usual_problem, usual_sharing,
+    USUAL_TARGET_SCALE, usual_kernels, usual_kernels_to_search, usual_kernels_without_targets,
+    usual_problem, usual_sharing,
 };
 pub use grid::{Axis, Cell, Chain, Grid};
 pub use likeness::Likeness;

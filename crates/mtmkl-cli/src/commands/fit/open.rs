@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
-use mtmkl::select::Fold;
+use mtmkl::select::{Fold, usual_kernels_without_targets};
 use mtmkl_table::{
     Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Table, sample, split,
     usual_scaling,
@@ -180,6 +180,9 @@ impl Fit {
         })?;
         // What the columns are depends on it.
         choices::machine(args)?;
+        if !args.said.kernels && args.targets() == TargetKind::Unlabelled {
+            args.kernel = usual_kernels_without_targets();
+        }
         args.output
             .iter()
             .chain(&args.report)

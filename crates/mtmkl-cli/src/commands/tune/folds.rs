@@ -47,6 +47,8 @@ pub(super) fn splits(args: &TuneArgs, fit: &Fit) -> Result<(Vec<Split>, String)>
     } else {
         args.folds
     };
+    let is_split = args.validation_fraction.is_some();
+    let most = counts.values().max().copied().unwrap_or(0);
     if let (Some((stratum, &rows)), None) = (smallest, &groups)
         && rows < least
     {
@@ -56,6 +58,13 @@ pub(super) fn splits(args: &TuneArgs, fit: &Fit) -> Result<(Vec<Split>, String)>
             (task, "") => format!("task `{task}`"),
             (task, class) => format!("class `{class}` of task `{task}`"),
         };
+        if !is_split && most >= least && !args.fit.said.folds {
+            output::note(&format!(
+                "note: {what} has {}, fewer than the {least} folds; each of its rows is kept aside in one of them, a row that is alone in none",
+                count(rows, "row", "rows")
+            ));
+            return Ok((of_rare(&numbers, args), format!("{least} folds")));
+        }
         bail!(
             "{what} has {}, fewer than {}; {}",
             count(rows, "row", "rows"),
@@ -102,6 +111,39 @@ pub(super) fn splits(args: &TuneArgs, fit: &Fit) -> Result<(Vec<Split>, String)>
         words += &format!(", rows of one `{column}` together");
     }
     Ok((made, words))
+}
+
+/// Folds where some strata have fewer rows than there are folds: each of their rows is kept aside once, but for one that is alone.
+fn of_rare(numbers: &[usize], args: &TuneArgs) -> Vec<Split> {
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (row, &number) in numbers.iter().enumerate() {
+        members.entry(number).or_default().push(row);
+    }
+    let mut seeds = Random::new(args.fit.seed);
+    let mut made = Vec::new();
+    for _ in 0..args.repeats {
+        let mut random = Random::new(seeds.bits());
+        let mut fold_of = vec![None; numbers.len()];
+        let mut next = 0;
+        for rows in members.values().filter(|rows| rows.len() > 1) {
+            let mut rows = rows.clone();
+            random.shuffle(&mut rows);
+            for row in rows {
+                fold_of[row] = Some(next % args.folds);
+                next += 1;
+            }
+        }
+        made.extend((0..args.folds).map(|fold| {
+            let is_held = |row: &usize| fold_of[*row] == Some(fold);
+            let (validation, train) = (0..numbers.len()).partition(is_held);
+            Split {
+                train,
+                validation,
+                test: Vec::new(),
+            }
+        }));
+    }
+    made
 }
 
 /// A split of the chosen rows as rows of the sample sets.
