@@ -21,6 +21,11 @@ TITLE = "Defaults"
 #: A page of its own.
 PAGE = ROOT / "docs" / "defaults.md"
 
+CHOSEN = """Chosen: a linear kernel and Gaussians of ½, 1 and 2 medians, divided by their variance; p = 2. C of `svc` is 1, less than
+the best here: these sets have little noise. On 38 other sets (KEEL's, 600 rows to learn from, two draws; they are not in this
+repository), mean accuracy was .8151 with C = 1, .8149 with 3 and .8100 with 10; scikit-learn's SVC had .8132. C = 1, ε = 0.1 for `svr`
+and λ = 1 for `krr`. `tune` chooses C itself."""
+
 MOST = 600
 KERNELS = {
     "linear, σ = ½, 1, 2 medians": "linear;rbf:sigma=median*0.5|1|2",
@@ -78,6 +83,10 @@ def run(bench: Bench) -> list[str]:
         if problem.kind not in names:
             continue
         learn, _ = draw(problem, 0)
+        if problem.kind == "classes":
+            # Three folds of each class.
+            counts = learn["target"].value_counts()
+            learn = learn[learn["target"].isin(counts.index[counts >= 10])]
         if len(learn) > MOST:
             by = learn["target"] if problem.kind == "classes" else None
             learn = train_test_split(learn, train_size=MOST, random_state=0, stratify=by)[0]
@@ -94,7 +103,14 @@ def run(bench: Bench) -> list[str]:
             grid = ["--machine", "krr", "--grid", "lambda=0.1,0.3,1,3", "--grid", "p=2"]
             numbers["krr"].append(scores(bench, problem, table, grid, [usual]))
         print(problem.name, flush=True)
-    lines = [__doc__.split("\n\n", 2)[2].strip(), "", f"Classes, mean accuracy over {', '.join(names['classes'])}; p = 2:", ""]
+    lines = [
+        __doc__.split("\n\n", 2)[2].strip(),
+        "",
+        *CHOSEN.splitlines(),
+        "",
+        f"Classes, mean accuracy over {', '.join(names['classes'])}; p = 2:",
+        "",
+    ]
     rows = {
         f"{name}; {word}": {f"C = {C:g}": mean(found, kernels=specs, C=C, p=2.0) for C in prices}
         for name, specs in KERNELS.items()
