@@ -176,7 +176,6 @@ class Search:
         cls,
         *,
         kernels: Sequence[tuple[str | None, str]],
-        named: bool,
         machine: str,
         sharing: str,
         solver: str,

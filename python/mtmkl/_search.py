@@ -192,7 +192,8 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
         return candidates
 
     def _search(self, rows: _Rows, problem: Problem, *, cells: Any, exponents: bool) -> _core.Search:
-        arguments = dict(problem.arguments)
+        # What is said of kernels is said of the last fit.
+        arguments = {name: value for name, value in problem.arguments.items() if name != "named"}
         if self.n_jobs is not None:
             arguments["limits"] = {**arguments["limits"], "threads": threads(self.n_jobs)}
         return _core.Search(**arguments, folds=rows.folds(problem), cells=cells, exponents=exponents)

@@ -10,8 +10,8 @@ use mtmkl::select::{Likeness, usual_problem};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
 use mtmkl::{
-    Definiteness, Fitting, GivenGram, Ledger, Normalization, Preparation, Prepared, ProblemSpec,
-    Samples, Stop, Storage, TargetScale, Targets, Task,
+    Definiteness, Fitting, GivenGram, Ledger, Normalization, Preparation, Prepared, Problem,
+    ProblemSpec, Samples, Stop, Storage, TargetScale, Targets, Task,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
@@ -259,20 +259,57 @@ fn told_nothing(prepared: &Prepared, named: bool) -> Vec<String> {
     both.into_iter().flatten().collect()
 }
 
-/// The same problem with the price of an error that the data chooses.
-fn priced(prepared: &Prepared, fitting: &Fitting<'_>) -> mtmkl::Result<Prepared> {
-    let price = prepared.usual_price(&mtmkl::select::Limits {
-        tolerance: fitting.tolerance,
-        max_passes: fitting.max_passes,
-        time_limit: fitting.time_limit,
-        seed: fitting.seed,
-        warm: true,
-        stop: fitting.stop.clone(),
-    })?;
-    let spec = prepared.problem().spec();
-    let mut machine = spec.machine.clone();
-    machine.set(price.parameter, price.value);
-    prepared.with(&machine, &spec.sharing)
+/// What Python says of a problem beside its data and kernels; the parts as JSON, as in the model file.
+pub(crate) struct Asked {
+    pub(crate) machine: MachineSpec,
+    pub(crate) sharing: SharingSpec,
+    pub(crate) definiteness: Definiteness,
+    solver: SolverSpec,
+    normalize: Option<Normalization>,
+    target_scale: TargetScale,
+}
+
+/// A part as JSON.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| errors::unreadable(what, &error))
+}
+
+/// A word for a choice.
+fn read_word<T: serde::de::DeserializeOwned>(what: &'static str, word: &str) -> PyResult<T> {
+    serde_json::from_value(word.into()).map_err(|error| errors::unreadable(what, &error))
+}
+
+impl Asked {
+    pub(crate) fn read(
+        machine: &str,
+        sharing: &str,
+        solver: &str,
+        normalize: Option<&str>,
+        target_scale: &str,
+        definiteness: &str,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            machine: read("machine", machine)?,
+            sharing: read("sharing", sharing)?,
+            definiteness: read_word("indefinite", definiteness)?,
+            solver: read("solver", solver)?,
+            normalize: normalize.and_then(Normalization::of_word),
+            target_scale: read_word("target_scale", target_scale)?,
+        })
+    }
+
+    /// The checked problem.
+    pub(crate) fn problem(
+        &self,
+        kernels: Vec<KernelView>,
+        samples: Vec<Samples>,
+        tasks: Vec<Task>,
+    ) -> mtmkl::Result<Problem> {
+        let mut spec = ProblemSpec::new(kernels, self.machine.clone(), self.sharing.clone());
+        spec.solver = self.solver.clone();
+        spec.target_scale = self.target_scale;
+        usual_problem(spec, self.normalize, samples, tasks)
+    }
 }
 
 /// Solves a problem, with a price that the data chooses where `auto`. Specifications are JSON, as in the model file; `named` says whether someone
@@ -300,17 +337,14 @@ pub(crate) fn fit(
     notes: BTreeMap<String, String>,
     auto: bool,
 ) -> PyResult<Model> {
-    let machine: MachineSpec =
-        serde_json::from_str(machine).map_err(|error| errors::unreadable("machine", &error))?;
-    let sharing: SharingSpec =
-        serde_json::from_str(sharing).map_err(|error| errors::unreadable("sharing", &error))?;
-    let solver: SolverSpec =
-        serde_json::from_str(solver).map_err(|error| errors::unreadable("solver", &error))?;
-    let definiteness: Definiteness = serde_json::from_value(definiteness.into())
-        .map_err(|error| errors::unreadable("indefinite", &error))?;
-    let normalize = normalize.and_then(Normalization::of_word);
-    let target_scale: TargetScale = serde_json::from_value(target_scale.into())
-        .map_err(|error| errors::unreadable("target_scale", &error))?;
+    let asked = Asked::read(
+        machine,
+        sharing,
+        solver,
+        normalize,
+        target_scale,
+        definiteness,
+    )?;
     let origins = Origins::of(&sets, &tasks);
     let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
     let sets = sets.iter().map(Set::owned).collect::<PyResult<Vec<_>>>()?;
@@ -319,7 +353,7 @@ pub(crate) fn fit(
         .map(PyTask::owned)
         .collect::<PyResult<Vec<_>>>()?;
     let stop = Stop::never();
-    let preparation = limits.preparation(definiteness)?;
+    let preparation = limits.preparation(asked.definiteness)?;
     let fitting = limits.fitting()?;
     let own_stop = stop.clone();
     let (model, storage, warnings) = interruptible(py, &stop, &origins, move || {
@@ -327,15 +361,12 @@ pub(crate) fn fit(
             .into_iter()
             .map(Owned::samples)
             .collect::<mtmkl::Result<Vec<_>>>()?;
-        let mut spec = ProblemSpec::new(views, machine, sharing);
-        spec.solver = solver;
-        spec.target_scale = target_scale;
-        let problem = usual_problem(spec, normalize, samples, tasks)?;
+        let problem = asked.problem(views, samples, tasks)?;
         let mut fitting = fitting(own_stop);
         fitting.check()?;
         let mut prepared = problem.prepare(&preparation)?;
         if auto {
-            prepared = priced(&prepared, &fitting)?;
+            (prepared, _) = prepared.at_usual_price(&mtmkl::select::Limits::from(&fitting))?;
         }
         let mut model = prepared.fit(&mut fitting)?;
         *model.notes_mut() = notes;

@@ -4,22 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use mtmkl::machine::MachineSpec;
-use mtmkl::select::{
-    self, Cell, Chain, Fold, Grid, Trial, UsualSearch, Verdict, in_parallel, usual_problem,
-};
-use mtmkl::sharing::SharingSpec;
-use mtmkl::solver::SolverSpec;
-use mtmkl::{
-    Definiteness, Normalization, Pool, Preparation, Prepared, Problem, ProblemSpec, Stop,
-    TargetScale,
-};
+use mtmkl::select::{self, Cell, Chain, Fold, Grid, Trial, UsualSearch, Verdict, in_parallel};
+use mtmkl::{Pool, Preparation, Prepared, Problem, Stop};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use crate::enter::{interruptible, released};
 use crate::errors::{self, Origins};
-use crate::fit::{Limits, Owned, PyTask, Set, views};
+use crate::fit::{Asked, Limits, Owned, PyTask, Set, read, views};
 
 /// The rows to learn from and those kept aside, for each sample set.
 type Rows = (Vec<Vec<usize>>, Vec<Vec<usize>>);
@@ -62,16 +54,12 @@ pub(crate) struct Search {
     verdicts: BTreeMap<(usize, usize), Verdict>,
 }
 
-fn read<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|error| errors::unreadable(what, &error))
-}
-
 #[pymethods]
 impl Search {
     /// Specifications are JSON, as in the model file. With `cells`, (machine, sharing) pairs, each is fitted on each fold; without, the usual
     /// search goes on from `machine` and, with several p where `exponents`, from `sharing`.
     #[new]
-    #[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, folds, cells, exponents))]
+    #[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, folds, cells, exponents))]
     #[allow(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -80,11 +68,6 @@ impl Search {
     fn new(
         py: Python<'_>,
         kernels: Vec<(Option<String>, String)>,
-        #[allow(
-            unused_variables,
-            reason = "what is said of kernels is said of the last fit"
-        )]
-        named: bool,
         machine: &str,
         sharing: &str,
         solver: &str,
@@ -98,14 +81,14 @@ impl Search {
         cells: Option<Vec<(String, String)>>,
         exponents: bool,
     ) -> PyResult<Self> {
-        let machine: MachineSpec = read("machine", machine)?;
-        let sharing: SharingSpec = read("sharing", sharing)?;
-        let solver: SolverSpec = read("solver", solver)?;
-        let definiteness: Definiteness = serde_json::from_value(definiteness.into())
-            .map_err(|error| errors::unreadable("indefinite", &error))?;
-        let normalize = normalize.and_then(Normalization::of_word);
-        let target_scale: TargetScale = serde_json::from_value(target_scale.into())
-            .map_err(|error| errors::unreadable("target_scale", &error))?;
+        let asked = Asked::read(
+            machine,
+            sharing,
+            solver,
+            normalize,
+            target_scale,
+            definiteness,
+        )?;
         let cells = cells.map(|cells| cells.iter().map(cell_of).collect::<PyResult<Vec<_>>>());
         let cells = cells.transpose()?;
         let origins = Origins::of(&sets, &tasks);
@@ -115,7 +98,7 @@ impl Search {
             .iter()
             .map(PyTask::owned)
             .collect::<PyResult<Vec<_>>>()?;
-        let preparation = limits.preparation(definiteness)?;
+        let preparation = limits.preparation(asked.definiteness)?;
         let threads = limits.threads;
         let fitting = limits.fitting()?(Stop::never());
         let folds: Vec<Fold> = folds
@@ -129,11 +112,7 @@ impl Search {
             } else {
                 TOLERANCE
             }),
-            max_passes: fitting.max_passes,
-            time_limit: fitting.time_limit,
-            seed: fitting.seed,
-            warm: true,
-            stop: fitting.stop.clone(),
+            ..select::Limits::from(&fitting)
         };
         let held: Vec<usize> = folds
             .iter()
@@ -145,10 +124,7 @@ impl Search {
         let problem = released(py, &origins, || {
             let samples = sets.into_iter().map(Owned::samples);
             let samples = samples.collect::<mtmkl::Result<Vec<_>>>()?;
-            let mut spec = ProblemSpec::new(views, machine.clone(), sharing.clone());
-            spec.solver = solver;
-            spec.target_scale = target_scale;
-            usual_problem(spec, normalize, samples, tasks)
+            asked.problem(views, samples, tasks)
         })?;
         let kernels = problem.shape().kernels;
         let (plan, kernel_sets) = if let Some(cells) = cells {
@@ -156,14 +132,14 @@ impl Search {
             (Plan::Grid(Grid::of(cells), false), vec![all])
         } else {
             let learned = if exponents {
-                UsualSearch::exponents(&sharing)
+                UsualSearch::exponents(&asked.sharing)
             } else {
-                vec![sharing]
+                vec![asked.sharing.clone()]
             };
             let count = |set: usize| problem.samples()[set].count();
             let rows = problem.tasks().iter();
             let rows = rows.map(|task| task.rows.count(count(task.samples))).sum();
-            let search = UsualSearch::new(&machine, false, &learned, kernels, rows, &held);
+            let search = UsualSearch::new(&asked.machine, false, &learned, kernels, rows, &held);
             let sets = search.kernel_sets();
             (Plan::Usual(Box::new(search)), sets)
         };

@@ -229,6 +229,17 @@ fn f1(class: usize, truth: &[usize], predicted: &[usize]) -> f64 {
     }
 }
 
+/// How many of these rows, from the first on, have the value of the first, and how many of those are positive.
+fn tied(rows: &[usize], positive: &[usize], values: &[f64]) -> (usize, usize) {
+    let same = rows
+        .iter()
+        .take_while(|&&row| values[row] == values[rows[0]]);
+    // A value that is none is not equal to itself.
+    let ties = same.count().max(1);
+    let own = rows[..ties].iter().filter(|&&row| positive[row] == 1);
+    (ties, own.count())
+}
+
 /// Mann and Whitney's U: from the sum of the positive rows' ranks, ties sharing theirs.
 fn auc(positive: &[usize], values: &[f64]) -> f64 {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -236,18 +247,9 @@ fn auc(positive: &[usize], values: &[f64]) -> f64 {
     let mut ranks = 0.0;
     let mut start = 0;
     while start < order.len() {
-        let value = values[order[start]];
-        let ties = order[start..]
-            .iter()
-            .take_while(|&&row| values[row] == value)
-            .count()
-            .max(1);
+        let (ties, own) = tied(&order[start..], positive, values);
         // Ranks start + 1 … start + ties, their mean to each.
         let rank = start as f64 + 0.5 * (ties + 1) as f64;
-        let own = order[start..start + ties]
-            .iter()
-            .filter(|&&row| positive[row] == 1)
-            .count();
         ranks += rank * own as f64;
         start += ties;
     }
@@ -269,16 +271,7 @@ fn average_precision(positive: &[usize], values: &[f64]) -> f64 {
     }
     let (mut hits, mut area, mut start) = (0, 0.0, 0);
     while start < order.len() {
-        let value = values[order[start]];
-        let ties = order[start..]
-            .iter()
-            .take_while(|&&row| values[row] == value)
-            .count()
-            .max(1);
-        let own = order[start..start + ties]
-            .iter()
-            .filter(|&&row| positive[row] == 1)
-            .count();
+        let (ties, own) = tied(&order[start..], positive, values);
         start += ties;
         hits += own;
         area += own as f64 * hits as f64 / start as f64;

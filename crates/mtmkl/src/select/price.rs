@@ -76,6 +76,18 @@ impl Prepared {
         Ok(price)
     }
 
+    /// The same problem at its usual price, and that price.
+    ///
+    /// # Errors
+    /// As [`Prepared::usual_price`].
+    pub fn at_usual_price(&self, limits: &Limits) -> Result<(Self, Price)> {
+        let price = self.usual_price(limits)?;
+        let spec = self.problem().spec();
+        let mut machine = spec.machine.clone();
+        machine.set(price.parameter, price.value);
+        Ok((self.with(&machine, &spec.sharing)?, price))
+    }
+
     /// How much larger the sharing's weights are at its start than 1/M, on the mean.
     fn ratio(&self) -> f64 {
         let sharing = self.problem().sharing();

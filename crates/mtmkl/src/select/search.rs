@@ -40,6 +40,20 @@ pub struct Limits {
     pub stop: Stop,
 }
 
+impl From<&Fitting<'_>> for Limits {
+    /// Those of one fit, each of a chain starting from the one before it.
+    fn from(fitting: &Fitting<'_>) -> Self {
+        Self {
+            tolerance: fitting.tolerance,
+            max_passes: fitting.max_passes,
+            time_limit: fitting.time_limit,
+            seed: fitting.seed,
+            warm: true,
+            stop: fitting.stop.clone(),
+        }
+    }
+}
+
 impl Limits {
     fn fitting<'a>(&self, last: Option<&'a Model>) -> Fitting<'a> {
         Fitting {

@@ -156,12 +156,8 @@ impl Fit {
         let mut silent = Progress::new(false, true, args.tol);
         let fitting = fitting_of(args, trained.stop, &mut silent)?;
         let limits = Limits {
-            tolerance: fitting.tolerance,
-            max_passes: fitting.max_passes,
-            time_limit: fitting.time_limit,
-            seed: fitting.seed,
             warm: false,
-            stop: trained.stop.clone(),
+            ..Limits::from(&fitting)
         };
         let chains = grid.chains(folds.len());
         let workers = search.at_a_time(trained.prepared)?.min(chains.len());

@@ -20,15 +20,6 @@ pub(super) fn priced(
     if !is_auto {
         return Ok((prepared, None));
     }
-    let price = prepared.usual_price(&Limits {
-        tolerance: fitting.tolerance,
-        max_passes: fitting.max_passes,
-        time_limit: fitting.time_limit,
-        seed: fitting.seed,
-        warm: true,
-        stop: fitting.stop.clone(),
-    })?;
-    let (mut machine, sharing) = (spec.machine.clone(), spec.sharing.clone());
-    machine.set(price.parameter, price.value);
-    Ok((prepared.with(&machine, &sharing)?, Some(price)))
+    let (prepared, price) = prepared.at_usual_price(&Limits::from(fitting))?;
+    Ok((prepared, Some(price)))
 }

@@ -137,11 +137,7 @@ impl Tune {
         };
         let limits = Limits {
             tolerance: fitting.tolerance.max(least),
-            max_passes: fitting.max_passes,
-            time_limit: fitting.time_limit,
-            seed: fitting.seed,
-            warm: true,
-            stop: stop.clone(),
+            ..Limits::from(&fitting)
         };
         let (journal, done) = self.journal(args, path, dataset)?;
         let starts = Starts::beside(path, &args.fit.registry);
