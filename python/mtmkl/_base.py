@@ -58,6 +58,18 @@ class Problem:
     extra: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What the machines of one task say of samples."""
+
+    #: Which samples.
+    rows: NDArray[np.intp]
+    #: The sample set of the machines; None for a task that was never seen.
+    set: int | None
+    #: Samples × machines.
+    decisions: Matrix
+
+
 class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not for use by itself."""
 
@@ -100,18 +112,18 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         table: Table,
         goal: Any,
-        targets: Sequence[tuple[str | None, Vector | None]],
+        values: Vector | None,
         weights: Vector,
         *,
         target_name: str | None,
-        same: Vector | None = None,
         factors: Factors | None = None,
         extra: dict[str, Any] | None = None,
     ) -> Self:
-        """Fits one task for each task of the table and each of ``targets`` (a name, where they are classes, and n values).
+        """Fits the machines of each task of the table: one, or one for each class or pair of classes.
 
-        ``weights`` say how often each sample counts, ``factors`` (the weights of classes) what an error costs, for the rows of a task and
-        how often each counts. ``same`` tells samples apart that have the same row: their class or target.
+        ``values`` are the numbers to predict, or the numbers of classes; they also tell samples apart that have the same row. ``weights``
+        say how often each sample counts, ``factors`` (the weights of classes) what an error costs, for the rows of a task and how often
+        each counts.
         """
         names: list[str] = []
         origins: list[NDArray[np.intp]] = []
@@ -131,8 +143,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         if table.rows is not None:
             table = replace(table, rows=frame.scaled(table.rows))
         named = None if table.tasks is None else table.tasks.tolist()
-        if self._apart:
-            same = np.arange(table.count, dtype=np.float64)
+        same = np.arange(table.count, dtype=np.float64) if self._apart else values
         same = None if same is None else np.ascontiguousarray(same)
         for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", weights, same):
             names.append(name)
@@ -144,23 +155,28 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         totals: list[float] = []
         for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
             own = count if factors is None else count * factors(members, count)
-            for label, values in targets:
-                totals.append(float(own.sum()))
+            for label, targets in self._targets(frame, name, None if values is None else values[members]):
+                is_own = np.ones(len(members), dtype=bool) if targets is None else ~np.isnan(targets)
+                totals.append(float(own[is_own].sum()))
                 tasks.append(
                     {
-                        "name": name if label is None else label,
+                        "name": label,
                         "samples": number,
+                        "rows": None if is_own.all() else np.flatnonzero(is_own).tolist(),
                         "kind": self._kind,
-                        "targets": None if values is None else np.ascontiguousarray(values[members]),
-                        "weights": None if np.all(own == 1.0) else own,
+                        "targets": None if targets is None else np.ascontiguousarray(targets[is_own]),
+                        "weights": None if np.all(own[is_own] == 1.0) else own[is_own],
                     }
                 )
         machine, shares = self._machine(totals)
         for entry, scale in zip(tasks, shares, strict=True):
             if scale != 1.0:
-                given = np.ones(len(origins[entry["samples"]])) if entry["weights"] is None else entry["weights"]
+                rows = origins[entry["samples"]] if entry["rows"] is None else entry["rows"]
+                given = np.ones(len(rows)) if entry["weights"] is None else entry["weights"]
                 entry["weights"] = given * scale
-        sharing = sharing_spec(self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks))
+        sharing = sharing_spec(
+            self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks), frame.is_by_class
+        )
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
         arguments: dict[str, Any] = {
@@ -176,8 +192,16 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             "tasks": tasks,
             "limits": self._limits(),
         }
+        if getattr(self, "probability", False):
+            arguments["counts"] = counts
         self._learn(Problem(arguments, kernels, frame, origins, totals, extra or {}))
         return self
+
+    def _targets(self, frame: _core.Frame, name: str, values: Vector | None) -> list[tuple[str, Vector | None]]:
+        """The name and the targets of each machine on these rows of a task; nan for rows that it is not about."""
+        if values is None or self._kind != "labels":
+            return [(name, values)]
+        return list(frame.labels(name, values.astype(np.intp).tolist()))
 
     def _learn(self, problem: Problem) -> None:
         """Solves a problem and takes the fitted attributes from its model."""
@@ -352,45 +376,53 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
 
     # -- prediction ----------------------------------------------------------------------------------------------------------------
 
-    def _decisions(self, X: Any, task: Any) -> Matrix:
-        """Decision values: (n, 1), each row by its own task's machine; or (n, T) where the machines are one for each class."""
+    def _answers(self, X: Any, task: Any) -> tuple[int, list[Answer]]:
+        """How many samples, and for each task of them what its machines say."""
         check_is_fitted(self)
         table = self._new(X, task)
-        if self._frame.by_class:
-            rows = np.arange(table.count)
-            return self._model.decisions(self._input(table, rows, 0))
-        known = dict(zip(self._model.task_names, self._model.task_sets, strict=True))
-        only = self._model.task_names[0]
         if self._frame.task is None and table.tasks is not None:
             raise ValueError("task is given, but the model was fitted without tasks")
         if self._frame.task is not None and table.tasks is None:
             raise ValueError("the model was fitted with tasks: give the task of each row, predict(X, task=…)")
-        decisions = np.empty((table.count, 1))
-        for name, rows in groups(table.tasks, table.count, only):
-            if name in known:
-                decisions[rows, 0] = self._model.decision(name, self._input(table, rows, known[name]))
+        answers: list[Answer] = []
+        for name, rows in groups(table.tasks, table.count, self._model.task_names[0]):
+            number = self._frame.set_of(self._model, name)
+            if number is None:
+                decisions = self._new_task(name, table, rows)[:, np.newaxis]
             else:
-                decisions[rows, 0] = self._new_task(name, table, rows, list(known))
+                decisions = self._model.decisions(number, self._input(table, rows, number))
+            answers.append(Answer(rows, number, decisions))
+        return table.count, answers
+
+    def _decisions(self, X: Any, task: Any) -> Vector:
+        """The decision value of each sample, where each task has one machine."""
+        count, answers = self._answers(X, task)
+        decisions = np.empty(count)
+        for answer in answers:
+            decisions[answer.rows] = answer.decisions[:, 0]
         return decisions
 
-    def _new_task(self, name: str, table: Table, rows: NDArray[np.intp], known: list[str]) -> Vector:
+    def _new_task(self, name: str, table: Table, rows: NDArray[np.intp]) -> Vector:
+        known = self._frame.tasks(self._model)
+        several = self._frame.has_many_classes
         if self.new_tasks not in ("error", "common"):
             raise ValueError(f"new_tasks is {self.new_tasks!r}, expected 'error' or 'common'")
-        if self.new_tasks == "common" and self.common_weights_ is not None:
+        if self.new_tasks == "common" and self.common_weights_ is not None and not several:
             if table.stack is not None or self._calls:
                 raise ValueError(f"task {name!r} was never seen: precomputed and callable kernels have no rows for it")
             return self._model.decision_of_new_task(self._input(table, rows, 0))
         shown = ", ".join(map(repr, known[:8])) + (f", … ({len(known)} in all)" if len(known) > 8 else "")
-        way = (
-            "new_tasks='common' predicts for it from what the tasks share"
-            if self.common_weights_ is not None
-            else "its sharing has no common part, from which a new task could be predicted"
-        )
+        if several:
+            way = "which of several classes a new task has is not known"
+        elif self.common_weights_ is not None:
+            way = "new_tasks='common' predicts for it from what the tasks share"
+        else:
+            way = "its sharing has no common part, from which a new task could be predicted"
         raise ValueError(f"the model was not fitted on the task {name!r}, but on {shown}; {way}")
 
     def _new(self, X: Any, task: Any) -> Table:
         """New samples; those of a program's model are treated as the program would."""
-        known = self._model.task_names
+        known = self._frame.tasks(self._model)
         if "python" in self._model.notes:
             table, _ = read(self, X, task=task, reset=False, known=known)
             return table if table.rows is None else replace(table, rows=self._frame.scaled(table.rows))

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -19,11 +20,19 @@ from ._table import Table, groups, read, text, texts, whole
 from ._warnings import DataWarning
 
 
+def _has_probabilities(estimator: MKLClassifier) -> bool:
+    """Whether an estimator has probabilities, or will have them once it is fitted."""
+    model = getattr(estimator, "_model", None)
+    if estimator.probability if model is None else model.has_probabilities:
+        return True
+    raise AttributeError("predict_proba is there with MKLClassifier(probability=True)")
+
+
 class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     """Support vector classification with learned kernel weights, for one task or many.
 
-    Two classes make one machine for each task; more than two classes (without tasks) make one machine for each class against the rest,
-    which are tasks that share kernels. No probabilities: wrap it in `sklearn.calibration.CalibratedClassifierCV`.
+    Two classes make one machine for each task; more than two classes make one machine for each pair of them that a task has, and these
+    share kernels as tasks do.
 
     Parameters
     ----------
@@ -36,9 +45,15 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         The price of an error, > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
     class_weight : dict or "balanced", optional
         Factors of C by class. "balanced" balances the classes of each task.
+    multiclass : {"ovo", "ova"}, default="ovo"
+        How more than two classes become machines: one for each pair of classes, which vote, or one for each class against all others.
+    probability : bool, default=False
+        Whether `predict_proba` is wanted: a sigmoid for each machine (Platt), learned from decisions about rows that were kept aside, in
+        five folds of the same kernel matrices.
     sharing : str or Sharing, default="auto"
         What the tasks share: "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform", or an object such as
-        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.
+        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task, "pscs" for several and "common" for the
+        classes of one.
     p, q, radius : float, default=2.0, 1.0, 1.0
         Of the sharings with names: the norm's exponent inside a task, ≥ 1; the norm's exponent between tasks (1 makes tasks share where
         they can), ≥ 1; the bound on the norm, > 0.
@@ -85,7 +100,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     specific_weights_ : ndarray of shape (n_tasks, n_kernels) or None
         γ, the part that is each task's own, where the sharing has one: θ = ζ + γ.
     kernel_names_, tasks_ : list of str, ndarray of str
-        What the columns and rows of the weights are: each class, where there are more than two.
+        What the columns and rows of the weights are: each pair of classes (or class), where there are more than two.
     objective_, bound_, gap_ : float
         An upper bound on the objective at the answer, a certified lower bound on the optimum, and their relative difference.
     status_ : str
@@ -121,7 +136,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     >>> from mtmkl import MKLClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = MKLClassifier(["linear", "rbf:sigma=1|4"], C=10).fit(X, y)
-    >>> model.kernel_weights_.shape  # a row for each class
+    >>> model.kernel_weights_.shape  # a row for each pair of classes
     (3, 3)
     >>> model.gap_ <= 1e-4
     True
@@ -137,6 +152,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         *,
         C: float | Literal["auto"] = 1.0,
         class_weight: dict[Any, float] | str | None = None,
+        multiclass: Literal["ovo", "ova"] = "ovo",
+        probability: bool = False,
         sharing: str | Sharing = "auto",
         p: float = 2.0,
         q: float = 1.0,
@@ -157,6 +174,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.kernels = kernels
         self.C = C
         self.class_weight = class_weight
+        self.multiclass = multiclass
+        self.probability = probability
         self.sharing = sharing
         self.p = p
         self.q = q
@@ -204,11 +223,6 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         weights = sample_weights(sample_weight, table)
         if len(np.unique(codes[weights > 0])) < 2:
             raise ValueError(f"y has one class only, {classes.tolist()[:1]}, among the samples of weight > 0; expected two or more classes")
-        if len(classes) > 2 and table.tasks is not None:
-            raise ValueError(
-                f"y has {len(classes)} classes, but with tasks each task is a choice between the same two classes; leave the task out "
-                "to make one task of each class, or fit the classes one against the rest yourself"
-            )
         self.classes_ = classes
         names = [text(value) for value in classes]
         if np.issubdtype(labels.dtype, np.number) and _core.looks_like_numbers(names, table.count):
@@ -222,25 +236,23 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         if by_class is not None:
             # What costs nothing is not there.
             weights = np.where(by_class[codes] > 0, weights, 0.0)
-        targets: list[tuple[str | None, Vector | None]]
+        present = self._present(table, codes, weights)
         goal: dict[str, Any]
         if len(classes) == 2:
-            self._one_class_tasks(table, codes, weights)
             goal = {"binary": {"classes": names}}
-            targets = [(None, np.where(codes == 1, 1.0, -1.0))]
         else:
             lost = [name for at, name in enumerate(names) if not np.any(weights[codes == at] > 0)]
             if lost:
                 raise ValueError(f"class {lost[0]!r} has only samples of weight 0; leave them out")
-            goal = {"multiclass": {"classes": names, "scheme": "ova"}}
-            targets = [(name, np.where(codes == at, 1.0, -1.0)) for at, name in enumerate(names)]
+            if self.multiclass not in ("ovo", "ova"):
+                raise ValueError(f"multiclass is {self.multiclass!r}, expected 'ovo' (pairs of classes) or 'ova' (one against all others)")
+            goal = {"multiclass": {"classes": names, "scheme": self.multiclass, "present": present}}
         return self._solve(
             table,
             goal,
-            targets,
+            codes.astype(np.float64),
             weights,
             target_name=target_name(y),
-            same=codes.astype(np.float64),
             factors=self._class_factors(codes, by_class),
             extra=class_values(classes, self.class_weight),
         )
@@ -271,16 +283,19 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
 
         return factors
 
-    def _one_class_tasks(self, table: Table, codes: NDArray[np.intp], weights: Vector) -> None:
-        """A task without both classes has nothing to tell apart."""
-        for name, rows in groups(table.tasks, table.count, "all"):
-            present = np.unique(codes[rows][weights[rows] > 0])
-            if len(present) == 1 and table.tasks is not None:
-                only = self.classes_[present[0]]
+    def _present(self, table: Table, codes: NDArray[np.intp], weights: Vector) -> list[dict[str, Any]]:
+        """The classes of each task, by their numbers; nothing where there are no tasks."""
+        present: list[dict[str, Any]] = []
+        for name, rows in groups(table.tasks, table.count, "all") if table.tasks is not None else []:
+            own = np.unique(codes[rows][weights[rows] > 0])
+            if len(own) == 1:
+                only = self.classes_[own[0]]
                 raise ValueError(
-                    f"task {name!r} has one class only, {only!r}, in its {len(rows)} rows; leave the task out, add samples of the other "
-                    "class, or split so that each task keeps both (StratifiedKFold on task and class)"
+                    f"task {name!r} has one class only, {only!r}, in its {len(rows)} rows; leave the task out, add samples of another "
+                    "class, or split so that each task keeps its classes (StratifiedKFold on task and class)"
                 )
+            present.append({"task": name, "classes": own.tolist()})
+        return present
 
     def decision_function(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """Decision values.
@@ -296,7 +311,47 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
             Two classes: > 0 means ``classes_[1]``. More: the largest wins.
         """
         scores = self._scores(X, task)
-        return scores if self._frame.by_class else scores[:, 0]
+        return scores if self._frame.has_many_classes else scores[:, 0]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The probability of each class, with ``probability=True``.
+
+        Two classes: Platt's sigmoid of the decision value. More: those of pairs, coupled (Wu, Lin and Weng 2004). The most probable class
+        may be another than `predict` says, where decisions are close.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        count, answers = self._answers(X, task)
+        probabilities = np.empty((count, len(self.classes_)))
+        for answer in answers:
+            probabilities[answer.rows] = self._frame.probabilities(self._model, answer.set, answer.decisions)
+        return probabilities
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X, task))
+        return logarithms
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The class of each sample.
@@ -321,8 +376,11 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any, task: Any) -> NDArray[np.float64]:
         """The value of each class, or the one that decides between two."""
-        decisions = self._decisions(X, task)
-        return self._frame.scores(decisions)
+        count, answers = self._answers(X, task)
+        scores = np.empty((count, len(self.classes_) if self._frame.has_many_classes else 1))
+        for answer in answers:
+            scores[answer.rows] = self._frame.scores(answer.set or 0, answer.decisions)
+        return scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The share of samples whose class is right.

@@ -138,6 +138,7 @@ def _limits(settings: str, known: Collection[str]) -> dict[str, Any]:
         "target-scale": "target_scale",
     }
     limits = {ours: found[theirs] for theirs, ours in names.items() if theirs in found and ours in known}
+    limits |= {name: found[name] for name in ("multiclass", "probability") if name in found and name in known}
     if found.get("threads"):
         limits["n_jobs"] = found["threads"]
     if found.get("allow-indefinite"):

@@ -104,7 +104,7 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         """
         table, _ = read(self, X, task=task, reset=True)
         weights = sample_weights(sample_weight, table)
-        self._solve(table, "one-class", [(None, None)], weights, target_name=None)
+        self._solve(table, "one-class", None, weights, target_name=None)
         learned = json.loads(self._model.sharing)["name"] not in ("uniform", "fixed")
         if len(self.kernel_names_) > 1 and learned:
             warnings.warn(
@@ -127,7 +127,7 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decisions(X, task)[:, 0]
+        return self._decisions(X, task)
 
     def score_samples(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """How normal each sample is, before the threshold: ``decision_function(X) + offset_`` (of its task).
@@ -141,7 +141,7 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return np.asarray(self._decisions(X, task)[:, 0] + self._offsets(X, task))
+        return np.asarray(self._decisions(X, task) + self._offsets(X, task))
 
     def predict(self, X: Any, task: Any = None) -> NDArray[np.int64]:
         """+1 for inliers, −1 for outliers.
@@ -156,7 +156,7 @@ class _OneClass(OutlierMixin, MKLEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,)
         """
         decisions = self._decisions(X, task)
-        return np.where(self._frame.chosen(decisions) == 1, 1, -1)
+        return np.where(self._frame.chosen(decisions[:, np.newaxis]) == 1, 1, -1)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> NDArray[np.int64]:
         """`fit`, then `predict` on the same samples.

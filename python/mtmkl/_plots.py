@@ -118,17 +118,18 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
     across, up = (np.linspace(low[at] - margin[at], high[at] + margin[at], resolution) for at in range(2))
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
     table.rows, table.count = np.ascontiguousarray(grid), len(grid)
-    by_class = model._frame.by_class
+    name = model._model.task_names[0] if tasks is None else tasks[0]
+    number = model._frame.set_of(model._model, name)
+    if number is None:
+        raise ValueError(f"the model was not fitted on the task {name!r}")
+    values = model._model.decisions(number, model._input(table, np.arange(len(grid)), number))
+    by_class = model._frame.has_many_classes
     if by_class:
-        values = model._model.decisions(model._input(table, np.arange(len(grid)), 0))
         count = len(model.classes_)
-        regions = model._frame.chosen(model._frame.scores(values)).reshape(resolution, resolution)
+        regions = model._frame.chosen(model._frame.scores(number, values)).reshape(resolution, resolution)
         ax.contourf(across, up, regions, levels=np.arange(count + 1) - 0.5, alpha=0.25, colors=[_MANY[at % 10] for at in range(count)])
     else:
-        name = model._model.task_names[0] if tasks is None else tasks[0]
-        set_of = dict(zip(model._model.task_names, model._model.task_sets, strict=True))
-        values = model._model.decision(name, model._input(table, np.arange(len(grid)), set_of[name]))
-        values = values.reshape(resolution, resolution)
+        values = values[:, 0].reshape(resolution, resolution)
         filled = ax.contourf(across, up, values, levels=20, cmap="RdBu", alpha=0.6)
         if model._kind == "values":
             ax.figure.colorbar(filled, ax=ax)

@@ -37,7 +37,8 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         The width of the tube of "svr", in which errors are free, ≥ 0.
     sharing : str or Sharing, default="auto"
         What the tasks share: "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform", or an object such as
-        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task and "pscs" for several.
+        ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task, "pscs" for several and "common" for the
+        classes of one.
     p, q, radius : float, default=2.0, 1.0, 1.0
         Of the sharings with names: the norm's exponent inside a task, ≥ 1; the norm's exponent between tasks (1 makes tasks share where
         they can), ≥ 1; the bound on the norm, > 0.
@@ -212,7 +213,7 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         table, values = read(self, X, y, task=task, reset=True, y_numeric=True)
         values = np.asarray(values, dtype=np.float64)
         weights = sample_weights(sample_weight, table)
-        return self._solve(table, "regression", [(None, values)], weights, target_name=target_name(y), same=values)
+        return self._solve(table, "regression", values, weights, target_name=target_name(y))
 
     def predict(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The value of each sample.
@@ -226,7 +227,7 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decisions(X, task)[:, 0]
+        return self._decisions(X, task)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """R², the share of the variance that is explained.

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples, indexable
 
 from . import _core
-from ._base import MKLEstimator, Problem, threads
+from ._base import Answer, MKLEstimator, Problem, threads
 from ._kernels import kernel_specs
 from ._sharing import Fixed, sharing_spec
 
@@ -193,7 +193,7 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _search(self, rows: _Rows, problem: Problem, *, cells: Any, exponents: bool) -> _core.Search:
         # What is said of kernels is said of the last fit.
-        arguments = {name: value for name, value in problem.arguments.items() if name != "named"}
+        arguments = {name: value for name, value in problem.arguments.items() if name not in ("named", "counts")}
         if self.n_jobs is not None:
             arguments["limits"] = {**arguments["limits"], "threads": threads(self.n_jobs)}
         return _core.Search(**arguments, folds=rows.folds(problem), cells=cells, exponents=exponents)
@@ -322,13 +322,14 @@ class _Rows:
         _, test = self.splits[fold]
         place = np.full(_num_samples(self.X), -1, dtype=np.intp)
         place[test] = np.arange(len(test))
-        by_class = judge._frame.by_class
-        values = np.full((len(test), len(decisions) if by_class else 1), np.nan)
-        for number, (task, own) in enumerate(zip(problem.arguments["tasks"], decisions, strict=True)):
-            places = place[problem.origins[task["samples"]]]
-            values[places[places >= 0], number if by_class else 0] = own
+        answers = []
+        for number, origin in enumerate(problem.origins):
+            tasks = zip(problem.arguments["tasks"], decisions, strict=True)
+            own = [values for task, values in tasks if task["samples"] == number]
+            places = place[origin]
+            answers.append(Answer(places[places >= 0], number, np.column_stack(own)))
         shown = copy.copy(judge)
-        shown._decisions = lambda X, task: values  # type: ignore[method-assign]
+        shown._answers = lambda X, task: (len(test), answers)  # type: ignore[method-assign]
         return shown
 
 
@@ -336,7 +337,7 @@ def _cell(estimator: MKLEstimator, problem: Problem) -> tuple[str, str]:
     """The machine and the sharing of an estimator on a problem, as they stand in model files."""
     machine, _ = estimator._machine(problem.totals)
     numbers = {name: estimator._number(name) for name in ("p", "q", "radius")}
-    sharing = sharing_spec(estimator.sharing, numbers, machine, len(problem.arguments["tasks"]))
+    sharing = sharing_spec(estimator.sharing, numbers, machine, len(problem.arguments["tasks"]), problem.frame.is_by_class)
     return json.dumps(machine), json.dumps(sharing)
 
 

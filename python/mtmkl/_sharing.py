@@ -239,10 +239,11 @@ _SHARINGS = {name: (numbers, required) for name, numbers, required in _core.shar
 _NAMES = ("auto", *(name for name, (_, required) in _SHARINGS.items() if not required))
 
 
-def sharing_spec(sharing: object, numbers: dict[str, float], machine: dict[str, Any], tasks: int) -> dict[str, Any]:
+def sharing_spec(sharing: object, numbers: dict[str, float], machine: dict[str, Any], tasks: int, of_classes: bool) -> dict[str, Any]:
     """The sharing of an estimator's parameters as it stands in model files.
 
-    ``numbers`` are the values of the parameters that sharings with names have, ``machine`` is as it stands in model files.
+    ``numbers`` are the values of the parameters that sharings with names have, ``machine`` is as it stands in model files;
+    the tasks may be made of the classes of one problem.
     """
     if isinstance(sharing, Sharing):
         return sharing.spec()
@@ -251,7 +252,7 @@ def sharing_spec(sharing: object, numbers: dict[str, float], machine: dict[str, 
             f"sharing is {sharing!r}, expected one of {', '.join(map(repr, _NAMES))} or an object such as "
             "mtmkl.Common(p=1.1) + mtmkl.Group(p=1.1, q=1)"
         )
-    name = _core.usual_sharing(json.dumps(machine), tasks) if sharing == "auto" else sharing
+    name = _core.usual_sharing(json.dumps(machine), tasks, of_classes) if sharing == "auto" else sharing
     if name not in _SHARINGS:
         raise ValueError(f"there is no sharing {name!r}, expected one of {', '.join(map(repr, _NAMES))}")
     takes, required = _SHARINGS[name]

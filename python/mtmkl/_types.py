@@ -18,10 +18,11 @@ class Set(TypedDict):
 
 
 class Task(TypedDict):
-    """One task: its sample set, what kind of targets, targets and weights of the samples."""
+    """One task: its sample set, its rows of it where they are not all, what kind of targets, targets and weights of its rows."""
 
     name: str
     samples: int
+    rows: list[int] | None
     kind: str
     targets: NDArray[np.float64] | None
     weights: NDArray[np.float64] | None

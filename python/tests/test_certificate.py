@@ -621,8 +621,8 @@ def random_fit(number):
         arguments += ["--C", repr(price)]
         if rng.uniform() < 0.2:
             arguments += ["--positive-weight", "2.5", "--negative-weight", "0.3"]
-        if layout == "ovo":
-            arguments += ["--multiclass", "ovo"]
+        if layout in ("ova", "ovo"):
+            arguments += ["--multiclass", layout]
         targets = classes
     elif machine in ("svr", "krr"):
         targets = signal_of * 10 ** rng.uniform(-2, 3)

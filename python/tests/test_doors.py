@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import raw
 from sklearn.exceptions import ConvergenceWarning
 from test_files import run
 
@@ -49,7 +50,7 @@ def predicted(program, model, table):
     """What the program says of a table: all cells, the labels, and the decision values exactly."""
     rows = list(csv.reader(io.StringIO(run(program, "predict", model, table, "--decision"))))
     place = rows[0].index("prediction")
-    decisions = np.array([[float(value) for value in row[place + 1 :]] for row in rows[1:]])
+    decisions = np.array([[float(value or "nan") for value in row[place + 1 :]] for row in rows[1:]])
     return rows, [row[place] for row in rows[1:]], decisions
 
 
@@ -102,10 +103,16 @@ def plain_table(seed):
         options += ["--task", task]
     if machine == "svc":
         target = "the class"
-        classes = names_of(rng, 2 if task else rng.integers(2, 6))
+        classes = names_of(rng, rng.integers(2, 6))
         frame[target] = classes[np.arange(count) // (len(tasks) if task else 1) % len(classes)]
-        estimator = MKLClassifier(C=2.0)
-        options += ["--C", "2"]
+        if task and len(classes) > 2:
+            # Not every task has every class.
+            frame = frame[(frame[task] != tasks[0]) | (frame[target] != classes[1])]
+        scheme = str(rng.choice(["ovo", "ova"]))
+        rows = frame.drop(columns=target).drop_duplicates().join(frame[target])
+        probability = bool(rows.groupby([task, target] if task else target, sort=False).size().min() > 1)
+        estimator = MKLClassifier(C=2.0, multiclass=scheme, probability=probability)
+        options += ["--C", "2", "--multiclass", scheme] + ["--probability"] * probability
     elif machine == "ocsvm":
         estimator = MKLOneClassSVM(nu=0.3)
         options += ["--nu", "0.3"]
@@ -134,7 +141,7 @@ def contents(path):
     tensors["trace"] = np.frombuffer(tensors["trace"]).reshape(-1, 7)[:, :6].tobytes()
     # What each door says of itself: flags and file of the one, parameters and types of the other.
     notes = about.pop("notes")
-    about["notes"] = {name: notes[name] for name in ("frame", "training-rows")}
+    about["notes"] = {name: notes.get(name) for name in ("frame", "training-rows", "calibration")}
     return about, tensors
 
 
@@ -159,15 +166,21 @@ def test_both_doors_make_the_same_model(program, tmp_path):
         _, labels, decisions = predicted(program, tmp_path / "ours", path)
         loaded = mtmkl.load(tmp_path / "theirs")
         for model in (estimator, loaded):
-            np.testing.assert_array_equal(model._decisions(X, None), decisions, err_msg=note)
+            np.testing.assert_array_equal(raw.decisions(model, X), decisions, err_msg=note)
             said = model.predict(X)
             if target == "the class":
                 assert [str(value) for value in said] == labels, note
             else:
                 np.testing.assert_array_equal(said, [float(label) for label in labels], err_msg=note)
-        seen.add((options[1], "--task" in options, len(getattr(estimator, "classes_", ()))))
-    # Four machines, with and without tasks, two to five classes.
-    assert len(seen) == 11
+        if "--probability" in options:
+            text = run(program, "predict", tmp_path / "ours", path, "--probability")
+            told = [[float(value) for value in row[-len(estimator.classes_) :]] for row in list(csv.reader(io.StringIO(text)))[1:]]
+            for model in (estimator, loaded):
+                np.testing.assert_array_equal(model.predict_proba(X), told, err_msg=note)
+            np.testing.assert_allclose(np.sum(told, axis=1), 1.0, err_msg=note)
+        seen.add((options[1], "--task" in options, "--probability" in options, len(getattr(estimator, "classes_", ()))))
+    # Four machines, with and without tasks, two to five classes, with probabilities where each class has rows enough.
+    assert len(seen) == 16, sorted(seen)
 
 
 # -- fitted by the program, with gaps, categories and scales -----------------------------------------------------------------------------
@@ -234,7 +247,7 @@ def test_many_tables_mean_the_same_on_both_sides(program, tmp_path):
         note = f"seed {seed}"
         again = pd.read_csv(tmp_path / "new.csv", dtype=str, keep_default_na=False)
         for frame in (new, again):
-            np.testing.assert_array_equal(model._decisions(frame, None), decisions, err_msg=note)
+            np.testing.assert_array_equal(raw.decisions(model, frame), decisions, err_msg=note)
             assert [str(value) for value in model.predict(frame)] == labels, note
         assert sorted(map(str, model.classes_.tolist())) == sorted(set(train["the class"])), note
         if "the task" in train:

@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import raw
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -58,7 +59,7 @@ def test_several_classes(program, tmp_path):
     model.save(tmp_path / "model.mtmkl")
     pd.DataFrame(X, columns=["f1", "f2", "f3", "f4"]).to_csv(tmp_path / "iris.csv", index=False)
     labels, decisions = program_decisions(program, tmp_path / "model.mtmkl", tmp_path / "iris.csv")
-    np.testing.assert_array_equal(decisions, model.decision_function(X))
+    np.testing.assert_array_equal(decisions, raw.decisions(model, X))
     np.testing.assert_array_equal(labels.astype(int), model.predict(X))
 
 
@@ -137,7 +138,7 @@ def test_a_programs_model_with_classes(program, tmp_path, scheme):
     labels, decisions = program_decisions(program, path, tmp_path / "iris.csv")
     model = mtmkl.load(path)
     assert model.classes_.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(model._decisions(frame, None), decisions)
+    np.testing.assert_array_equal(raw.decisions(model, frame), decisions)
     np.testing.assert_array_equal(model.predict(frame), labels.astype(int))
     assert model.decision_function(frame).shape == (150, 3)
 
@@ -224,7 +225,10 @@ def test_a_model_of_the_library_has_no_description_and_works(tmp_path, rng):
         target_scale="none",
         definiteness="check",
         sets=[{"values": X + shift, "columns": ["u", "v"], "grams": [], "origin": list(range(20))} for shift in (0.0, 0.1)],
-        tasks=[{"name": name, "samples": at, "kind": "labels", "targets": labels, "weights": None} for at, name in enumerate("ab")],
+        tasks=[
+            {"name": name, "samples": at, "rows": None, "kind": "labels", "targets": labels, "weights": None}
+            for at, name in enumerate("ab")
+        ],
         limits={"tolerance": 1e-4, "max_passes": 100, "time_limit": None, "threads": 1, "seed": 0, "memory_limit": 1.0},
         notes={},
     )

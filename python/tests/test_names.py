@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import raw
 from sklearn.base import clone
 from test_files import program_decisions, run
 
@@ -60,7 +61,7 @@ def test_classes_of_a_table(program, tmp_path, rng, names, classes):
     assert model.classes_.tolist() == classes
     assert [type(value) for value in model.classes_.tolist()] == [type(value) for value in classes]
     labels, decisions = program_decisions(program, tmp_path / "m", path)
-    np.testing.assert_array_equal(model._decisions(frame, None).ravel(), decisions.ravel())
+    np.testing.assert_array_equal(raw.decisions(model, frame).ravel(), decisions.ravel())
     assert [str(value) for value in model.predict(frame)] == labels.tolist()
     right = np.mean(labels == frame["label"])
     assert model.score(frame, frame["label"]) == right
@@ -163,7 +164,7 @@ def test_labels_go_there_and_come_back(program, tmp_path, rng, kind):
     said, decisions = program_decisions(program, tmp_path / "m", path)
     predicted = model.predict(X)
     assert said.tolist() == [str(value) for value in predicted]
-    np.testing.assert_array_equal(decisions, model._decisions(X, None))
+    np.testing.assert_array_equal(decisions, raw.decisions(model, X))
     assert json.loads(run(program, "evaluate", tmp_path / "m", path, "--json"))["mean"] == pytest.approx(model.score(X, y))
     again = mtmkl.load(tmp_path / "m")
     assert again.classes_.dtype == model.classes_.dtype

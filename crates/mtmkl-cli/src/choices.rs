@@ -5,7 +5,7 @@ use mtmkl::entry::{Kind, Parameter, Part, Value};
 use mtmkl::error::human_bytes;
 use mtmkl::kernel::KernelView;
 use mtmkl::machine::MachineSpec;
-use mtmkl::select::usual_sharing;
+use mtmkl::select::{Tasks, usual_sharing};
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{Error, Pool, Precision, ProblemSpec, Registry};
@@ -44,11 +44,11 @@ pub fn machine(args: &FitArgs) -> Result<MachineSpec> {
     ))
 }
 
-/// The sharing, or the one that suits the machine and the number of tasks.
+/// The sharing, or the one that suits the machine and the tasks.
 ///
 /// # Errors
 /// When there is none of that name, or it lacks a parameter.
-pub fn sharing(args: &FitArgs, tasks: usize) -> Result<SharingSpec> {
+pub fn sharing(args: &FitArgs, tasks: Tasks) -> Result<SharingSpec> {
     let name = match &args.sharing {
         Some(name) => name.as_str(),
         None => usual_sharing(&machine(args)?, tasks),
@@ -222,7 +222,7 @@ pub fn pool(threads: usize) -> Result<Pool> {
 ///
 /// # Errors
 /// As above.
-pub fn problem(args: &FitArgs, tasks: usize) -> Result<ProblemSpec> {
+pub fn problem(args: &FitArgs, tasks: Tasks) -> Result<ProblemSpec> {
     let mut spec = ProblemSpec::new(
         kernels(&args.registry, &args.kernel)?,
         machine(args)?,

@@ -245,8 +245,10 @@ pub fn weights(model: &Model) -> String {
         .map(|task| task.name.as_str())
         .collect();
     let both = model.common().zip(model.specific());
+    let mut others = model.weights().iter_rows().skip(1);
+    let is_one = tasks.len() > 1 && others.all(|own| own == model.weights().row(0));
     // Kernels in rows: names are long, tasks often few; and many tasks still fit as rows.
-    let upright = tasks.len() <= 6;
+    let upright = is_one || tasks.len() <= 6;
     let kernels = heaviest(model, if upright { MOST_ROWS } else { MOST_COLUMNS });
     let name = |kernel: usize| model.kernels()[kernel].name.clone();
     // A line for all tasks, where they have something in common, and one for each.
@@ -255,6 +257,8 @@ pub fn weights(model: &Model) -> String {
         lines.push(("common".to_string(), common.row(0)));
         let own = tasks.iter().enumerate();
         lines.extend(own.map(|(task, name)| (format!("own: {name}"), specific.row(task))));
+    } else if is_one {
+        lines.push(("all tasks".to_string(), model.weights().row(0)));
     } else {
         let own = tasks.iter().enumerate();
         lines.extend(own.map(|(task, name)| ((*name).to_string(), model.weights().row(task))));
@@ -375,8 +379,12 @@ fn summary(title: &str, methods: &[Method], figure_of: impl Fn(&Score) -> f64) -
     let metrics = metrics.map(|score| score.metric.to_string());
     let header: Vec<String> = std::iter::once(title.to_string()).chain(metrics).collect();
     let row = |method: &Method| {
-        let figures = method.scores.iter();
-        let figures = figures.map(|score| figure(figure_of(score)));
+        // Simpler answers have no probabilities.
+        let figures = methods[0].scores.iter().map(|shown| {
+            let mut own = method.scores.iter();
+            let own = own.find(|score| score.metric == shown.metric);
+            figure(own.map_or(f64::NAN, &figure_of))
+        });
         std::iter::once(method.name.clone())
             .chain(figures)
             .collect()

@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter, Part, Value};
 use mtmkl::machine::MachineSpec;
+use mtmkl::select::{Tasks, usual_sharing};
 use serde::{Serialize, Serializer};
 
 use crate::words::{either, listing};
@@ -326,16 +327,17 @@ fn rule(registry: &Registry) -> String {
         specs.partition(|machine| machine.build().shrinks_kernels());
     let mut words = Vec::new();
     if let Some(other) = others.first() {
-        let usual = |tasks| mtmkl::select::usual_sharing(other, tasks);
+        let usual = |tasks| usual_sharing(other, tasks);
         words.push(format!(
-            "{} for several tasks, {} for one",
-            usual(2),
-            usual(1)
+            "{} for several tasks, {} for the classes of one, {} for one",
+            usual(Tasks::Several),
+            usual(Tasks::OfClasses),
+            usual(Tasks::One)
         ));
     }
     if let Some(first) = shrinking.first() {
         let names: Vec<&str> = shrinking.iter().map(MachineSpec::name).collect();
-        let usual = mtmkl::select::usual_sharing(first, 2);
+        let usual = usual_sharing(first, Tasks::Several);
         words.push(format!("{usual} for {}", listing(&names, "and")));
     }
     format!("default: {}", words.join(", "))

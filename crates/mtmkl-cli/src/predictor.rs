@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
+use mtmkl::select::Calibration;
 use mtmkl::{CrossGram, Input, Model, Rows};
 use mtmkl_table::{Frame, Goal, Gram, Predictions, Records, Table};
 
@@ -20,6 +21,8 @@ pub struct Predictor<'a> {
     pub model: &'a Model,
     /// How tables become numbers.
     pub frame: &'a Frame,
+    /// What makes probabilities of its decisions, where it has that.
+    pub calibration: Option<&'a Calibration>,
     /// Predict for unknown tasks from the common part.
     pub new_tasks: bool,
     /// For each sample set, its rows in the training table: precomputed kernels refer to them.
@@ -45,63 +48,69 @@ impl Predictor<'_> {
     /// # Errors
     /// When a task is unknown, a kernel matrix is missing, or a gap is not filled.
     pub fn predict(&self, asked: &Asked<'_>) -> Result<Predictions> {
-        match &self.frame.goal {
-            Goal::Multiclass { classes, scheme } => {
-                let rows: Vec<usize> = (0..asked.records.count()).collect();
-                let all = self.with_input(0, asked, &rows, |input| {
-                    self.model.decisions(input).map_err(own_missing)
+        let (model, goal) = (self.model, &self.frame.goal);
+        let only = self.frame.only_task();
+        let machine = model.machine().build();
+        let judge = (goal, machine.as_ref());
+        let mut predictions = Predictions::of_rows(goal, asked.records.count());
+        for (task, rows) in asked.records.by_task(&only) {
+            let is_named = self.frame.task.is_some();
+            // A task column that the model never had says nothing.
+            let set = goal.set_of(
+                model,
+                if is_named {
+                    task
+                } else {
+                    &model.tasks()[0].name
+                },
+            );
+            if let Some(set) = set {
+                let decisions = self.with_input(set, asked, &rows, |input| {
+                    model.decisions_on(set, input).map_err(own_missing)
                 })?;
-                Ok(Predictions::of_classes(classes, *scheme, &all))
-            }
-            goal => self.predict_tasks(goal, asked),
-        }
-    }
-
-    fn predict_tasks(&self, goal: &Goal, asked: &Asked<'_>) -> Result<Predictions> {
-        let only = &self.model.tasks()[0].name;
-        let mut predictions = Predictions::of_rows(asked.records.count());
-        let machine = self.model.machine().build();
-        for (task, rows) in asked.records.by_task(only) {
-            let known = self.model.tasks().iter().find(|known| known.name == task);
-            let decisions = match known {
-                Some(known) => self.with_input(known.set, asked, &rows, |input| {
-                    self.model.decision(task, input).map_err(own_missing)
-                })?,
-                None if self.new_tasks && self.model.common().is_some() => {
-                    if !asked.cross.is_empty() {
-                        bail!(
-                            "task `{task}` was never seen: precomputed kernels have no rows for it"
-                        );
-                    }
-                    self.with_input(0, asked, &rows, |input| {
-                        Ok(self.model.decision_of_new_task(input)?)
-                    })?
-                }
-                None => {
-                    let advice = if self.model.common().is_some() {
-                        "; --new-tasks predicts for it from what the tasks share"
-                    } else {
-                        "; its sharing has no common part, from which a new task could be predicted"
-                    };
-                    let known: Vec<&str> = self
-                        .model
-                        .tasks()
-                        .iter()
-                        .map(|known| known.name.as_str())
-                        .collect();
-                    let near = nearest(task, &known)
-                        .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-                    bail!(
-                        "the model was not fitted on the task `{task}`{near}, but on {}{advice}",
-                        listed(&known)
-                    );
-                }
-            };
-            for (&row, decision) in rows.iter().zip(decisions) {
-                predictions.fill(row, goal, machine.as_ref(), decision);
+                let sigmoids = self.calibration.map(|calibration| {
+                    let own = model.tasks().iter().zip(&calibration.tasks);
+                    let own = own.filter(|(task, _)| task.set == set);
+                    own.map(|(_, sigmoid)| *sigmoid).collect::<Vec<_>>()
+                });
+                predictions.decide(&rows, judge, set, &decisions, sigmoids.as_deref());
+            } else {
+                let decisions = vec![self.of_new_task(task, asked, &rows)?];
+                let pooled = self.calibration.map(|calibration| [calibration.pooled]);
+                let pooled = pooled.as_ref().map(<[_; 1]>::as_slice);
+                predictions.decide(&rows, judge, 0, &decisions, pooled);
             }
         }
         Ok(predictions)
+    }
+
+    /// Decision values for a task that was never seen, if that is asked for and can be.
+    fn of_new_task(&self, task: &str, asked: &Asked<'_>, rows: &[usize]) -> Result<Vec<f64>> {
+        let several = matches!(self.frame.goal, Goal::Multiclass { .. });
+        let is_possible = self.model.common().is_some() && !several;
+        if self.new_tasks && is_possible {
+            if !asked.cross.is_empty() {
+                bail!("task `{task}` was never seen: precomputed kernels have no rows for it");
+            }
+            return self.with_input(0, asked, rows, |input| {
+                Ok(self.model.decision_of_new_task(input)?)
+            });
+        }
+        let advice = if is_possible {
+            "; --new-tasks predicts for it from what the tasks share"
+        } else if several {
+            "; which of several classes a new task has is not known"
+        } else {
+            "; its sharing has no common part, from which a new task could be predicted"
+        };
+        let machines = self.model.tasks().iter().map(|task| &task.name);
+        let known = self.frame.goal.tasks_of(machines);
+        let near = nearest(task, &known)
+            .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+        bail!(
+            "the model was not fitted on the task `{task}`{near}, but on {}{advice}",
+            listed(&known)
+        )
     }
 
     /// Calls the model with these rows and, for precomputed kernels, the part of the matrices that belongs to sample set `set`.

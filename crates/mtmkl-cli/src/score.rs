@@ -70,11 +70,11 @@ pub fn figures(scores: &[Score]) -> Value {
         .into()
 }
 
-/// The metric of this name, or the usual one: accuracy for classes, R² for numbers.
+/// The metric of this name, or the usual one: accuracy for classes, R² for numbers. Some are about probabilities, which are not always there.
 ///
 /// # Errors
 /// When there is none of that name, or it is not about what is predicted.
-pub fn metric(name: Option<&str>, goal: &Goal) -> Result<Metric> {
+pub fn metric(name: Option<&str>, goal: &Goal, has_probabilities: bool) -> Result<Metric> {
     let numbers = *goal == Goal::Regression;
     let Some(name) = name else {
         return Ok(if numbers {
@@ -83,8 +83,9 @@ pub fn metric(name: Option<&str>, goal: &Goal) -> Result<Metric> {
             Metric::Accuracy
         });
     };
-    let fits =
-        |metric: &Metric| metric.is_for_numbers() == numbers && !metric.is_for_probabilities();
+    let fits = |metric: &Metric| {
+        metric.is_for_numbers() == numbers && (has_probabilities || !metric.is_for_probabilities())
+    };
     let fitting: Vec<&str> = Metric::ALL
         .into_iter()
         .filter(fits)
@@ -96,7 +97,8 @@ pub fn metric(name: Option<&str>, goal: &Goal) -> Result<Metric> {
             "--metric {}: it is about {}; choose one of {}",
             metric.name(),
             match (metric.is_for_probabilities(), numbers) {
-                (true, _) => "probabilities, and there are none here",
+                (true, true) => "probabilities of classes, and numbers are predicted here",
+                (true, false) => "probabilities, which fit makes with --probability",
                 (_, true) => "classes, and numbers are predicted here",
                 (_, false) => "numbers, and classes are predicted here",
             },
@@ -128,7 +130,12 @@ pub fn scores(
     inlier: Option<&str>,
     main: Metric,
 ) -> Result<Vec<Score>> {
-    let others = usual(&frame.goal).iter().copied();
+    let of_probabilities: &[Metric] = if predictions.probabilities.is_empty() {
+        &[]
+    } else {
+        &[Metric::LogLoss, Metric::Brier]
+    };
+    let others = usual(&frame.goal).iter().chain(of_probabilities).copied();
     let mut scores = vec![score(frame, records, predictions, inlier, main)?];
     for metric in others.filter(|metric| *metric != main) {
         let score = score(frame, records, predictions, inlier, metric)?;
@@ -167,18 +174,24 @@ pub fn score(
     metric: Metric,
 ) -> Result<Score> {
     match &frame.goal {
-        Goal::Multiclass { classes, .. } => {
+        Goal::Multiclass { classes, .. } if frame.goal.is_by_class() => {
             let target = target(records)?;
             Ok(by_class(classes, target, predictions, metric))
         }
-        Goal::Binary { classes } => {
+        Goal::Binary { classes } | Goal::Multiclass { classes, .. } => {
             let target = target(records)?;
+            let is_binary = classes.len() == 2;
             Ok(by_task(frame, records, metric.name(), |rows| {
+                let of = |all: &[f64]| rows.iter().map(|&row| all[row]).collect::<Vec<f64>>();
+                let by_class = |all: &[Vec<f64>]| all.iter().map(|own| of(own)).collect::<Vec<_>>();
                 let truth: Vec<usize> = rows
                     .iter()
                     .map(|&row| class_of(classes, target.get(row)))
                     .collect();
-                if metric == Metric::F1 || metric.is_of_order() {
+                if metric.is_for_probabilities() {
+                    return metric.of_probabilities(&truth, &by_class(&predictions.probabilities));
+                }
+                if is_binary && (metric == Metric::F1 || metric.is_of_order()) {
                     let labels: Vec<f64> = truth.iter().map(|&class| sign(class == 1)).collect();
                     return metric.of_labels(&labels, &said(predictions, rows, metric));
                 }
@@ -186,7 +199,7 @@ pub fn score(
                     .iter()
                     .map(|&row| class_of(classes, &predictions.labels[row]))
                     .collect();
-                metric.of_classes(&truth, &predicted, &[])
+                metric.of_classes(&truth, &predicted, &by_class(&predictions.class_values))
             }))
         }
         Goal::Regression => {
@@ -258,6 +271,12 @@ fn by_class(
         .map(|value| class_of(classes, value))
         .collect();
     let figure = |class: usize, own: &[usize]| {
+        if metric.is_for_probabilities() {
+            let own_of = |all: &Vec<f64>| own.iter().map(|&row| all[row]).collect();
+            let probabilities: Vec<Vec<f64>> =
+                predictions.probabilities.iter().map(own_of).collect();
+            return metric.of_probabilities(&vec![class; own.len()], &probabilities);
+        }
         let labels: Vec<f64> = truth.iter().map(|&value| sign(value == class)).collect();
         if metric.is_of_order() {
             return metric.of_labels(&labels, &predictions.class_values[class]);
@@ -279,7 +298,11 @@ fn by_class(
             score: figure(class, &own),
         }
     });
-    let all = metric.of_classes(&truth, &predicted, &predictions.class_values);
+    let all = if metric.is_for_probabilities() {
+        metric.of_probabilities(&truth, &predictions.probabilities)
+    } else {
+        metric.of_classes(&truth, &predicted, &predictions.class_values)
+    };
     Score {
         metric: metric.name(),
         tasks: tasks.collect(),

@@ -293,6 +293,8 @@ fn compare(set: &str, folder: &Path, ending: &str, flags: &str, expected: &Rows)
             &c.to_string(),
             "--sharing",
             "uniform",
+            "--multiclass",
+            "ova",
             "--test",
             test,
             "--json",
@@ -312,14 +314,13 @@ fn compare(set: &str, folder: &Path, ending: &str, flags: &str, expected: &Rows)
 }
 
 #[test]
-fn vehicle_one_vs_all() {
+fn vehicle_as_a_csv_file() {
     let Some(table) = read("vehicle") else { return };
     let (train, test) = Rows::new(&table, |_, _, _| true).split();
     let (train, test) = train.standardised(test);
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "csv", &train, &test);
-    let flags =
-        "--multiclass ova --kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
+    let flags = "--kernel linear --kernel poly:degree=2 --kernel rbf:sigma=1|2|4|8";
     compare("vehicle", folder.path(), "csv", flags, &test);
 }
 

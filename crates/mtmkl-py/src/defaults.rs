@@ -26,12 +26,19 @@ pub(crate) fn usual_kernels_to_search() -> Vec<String> {
     select::usual_kernels_to_search()
 }
 
-/// The sharing that suits a machine, as it stands in model files, and a number of tasks.
+/// The sharing that suits a machine, as it stands in model files, and so many tasks, which may be made of classes.
 #[pyfunction]
-pub(crate) fn usual_sharing(machine: &str, tasks: usize) -> PyResult<&'static str> {
+pub(crate) fn usual_sharing(
+    machine: &str,
+    tasks: usize,
+    of_classes: bool,
+) -> PyResult<&'static str> {
     let machine: MachineSpec =
         serde_json::from_str(machine).map_err(|error| errors::unreadable("machine", &error))?;
-    Ok(select::usual_sharing(&machine, tasks))
+    Ok(select::usual_sharing(
+        &machine,
+        select::Tasks::new(tasks, of_classes),
+    ))
 }
 
 /// The sharings that are more than their terms: the name, the numbers that it takes, and what must be given.

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 pub(crate) struct Origins {
     /// For each sample set, the rows of X it is made of.
     pub(crate) rows: Vec<Vec<usize>>,
-    /// For each task, its name and its sample set.
-    pub(crate) tasks: Vec<(String, usize)>,
+    /// For each task, its name, its sample set, and its rows of it where they are not all.
+    pub(crate) tasks: Vec<(String, usize, Option<Vec<usize>>)>,
 }
 
 impl Origins {
@@ -28,14 +28,17 @@ impl Origins {
                 column,
             } => format!("X, row {}, column `{column}`", self.row(*samples, *row)),
             Place::TaskRow { task, row } => {
-                let set = self.tasks.iter().find(|(name, _)| name == task);
-                let row = set.map_or(*row, |(_, set)| self.row(*set, *row));
+                let found = self.tasks.iter().find(|(name, ..)| name == task);
+                let row = found.map_or(*row, |(_, set, own)| {
+                    let own = own.as_ref().and_then(|own| own.get(*row));
+                    self.row(*set, own.copied().unwrap_or(*row))
+                });
                 format!("task `{task}`, row {row}")
             }
             Place::Samples(_) | Place::Problem => "X".to_string(),
             Place::Gram { samples, name } => {
-                match self.tasks.iter().find(|(_, set)| set == samples) {
-                    Some((task, _)) if self.rows.len() > 1 => {
+                match self.tasks.iter().find(|(_, set, _)| set == samples) {
+                    Some((task, ..)) if self.rows.len() > 1 => {
                         format!("kernel `{name}` of task `{task}`")
                     }
                     _ => format!("kernel `{name}`"),

@@ -94,13 +94,15 @@ impl Owned {
     }
 }
 
-/// One task: its name, its sample set, what kind of targets, the targets and the weights of the samples.
+/// One task: its name, its sample set, its rows of it where they are not all, what kind of targets, the targets and the weights of its rows.
 #[derive(FromPyObject)]
 pub(crate) struct PyTask<'py> {
     #[pyo3(item)]
     name: String,
     #[pyo3(item)]
     samples: usize,
+    #[pyo3(item)]
+    rows: Option<Vec<usize>>,
     #[pyo3(item)]
     kind: String,
     #[pyo3(item)]
@@ -121,6 +123,9 @@ impl PyTask<'_> {
             _ => Targets::Unlabelled,
         };
         let mut task = Task::new(self.name.clone(), targets).on(self.samples);
+        if let Some(rows) = &self.rows {
+            task = task.with_rows(rows.clone());
+        }
         if let Some(weights) = &self.weights {
             task = task.with_weights(vector(weights)?.to_vec());
         }
@@ -135,7 +140,7 @@ impl Origins {
         Self {
             rows: sets.iter().map(|set| set.origin.clone()).collect(),
             tasks: tasks
-                .map(|task| (task.name.clone(), task.samples))
+                .map(|task| (task.name.clone(), task.samples, task.rows.clone()))
                 .collect(),
         }
     }
@@ -312,10 +317,10 @@ impl Asked {
     }
 }
 
-/// Solves a problem, with a price that the data chooses where `auto`. Specifications are JSON, as in the model file; `named` says whether someone
+/// Solves a problem, with a price that the data chooses where `auto`, and with probabilities where `counts` say how often each sample counts. Specifications are JSON, as in the model file; `named` says whether someone
 /// chose the kernels.
 #[pyfunction]
-#[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes, auto=false))]
+#[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes, auto=false, counts=None))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
@@ -336,6 +341,7 @@ pub(crate) fn fit(
     limits: Limits,
     notes: BTreeMap<String, String>,
     auto: bool,
+    counts: Option<Vec<PyReadonlyArray1<'_, f64>>>,
 ) -> PyResult<Model> {
     let asked = Asked::read(
         machine,
@@ -352,6 +358,11 @@ pub(crate) fn fit(
         .iter()
         .map(PyTask::owned)
         .collect::<PyResult<Vec<_>>>()?;
+    let counts = counts.map(|counts| {
+        let counts = counts.iter().map(|own| vector(own).map(<[f64]>::to_vec));
+        counts.collect::<PyResult<Vec<Vec<f64>>>>()
+    });
+    let counts = counts.transpose()?;
     let stop = Stop::never();
     let preparation = limits.preparation(asked.definiteness)?;
     let fitting = limits.fitting()?;
@@ -370,6 +381,16 @@ pub(crate) fn fit(
         }
         let mut model = prepared.fit(&mut fitting)?;
         *model.notes_mut() = notes;
+        if let Some(counts) = &counts {
+            let limits = mtmkl::select::Limits::from(&fitting);
+            let calibration = prepared.calibrate(&model, counts, &limits)?;
+            if let Some(calibration) = calibration {
+                let kept = mtmkl_table::keep_calibration(model.notes_mut(), &calibration);
+                kept.map_err(|error| mtmkl::Error::Format {
+                    problem: error.to_string(),
+                })?;
+            }
+        }
         let warnings = told_nothing(&prepared, named);
         Ok((model, prepared.storage(), warnings))
     })?;

@@ -311,28 +311,26 @@ impl Model {
         ))
     }
 
-    /// Decision values of one task.
+    /// Decision values of the machines on a sample set: new samples × machines.
     #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
-    fn decision<'py>(
+    fn decisions<'py>(
         &self,
         py: Python<'py>,
-        task: &str,
+        set: usize,
         new: New<'_>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let model = &self.model;
-        let values = new.with(py, |input| model.decision(task, input))?;
-        Ok(values.into_pyarray(py))
-    }
-
-    /// Decision values of all tasks: new samples × tasks.
-    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
-    fn decisions<'py>(&self, py: Python<'py>, new: New<'_>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let model = &self.model;
-        let all = new.with(py, |input| model.decisions(input))?;
+        let all = new.with(py, |input| model.decisions_on(set, input))?;
         let values = (0..new.count)
             .flat_map(|row| all.iter().map(move |task| task[row]))
             .collect();
         table(py, new.count, all.len(), values)
+    }
+
+    /// Whether it has probabilities.
+    #[getter]
+    fn has_probabilities(&self) -> bool {
+        mtmkl_table::calibration_of(&self.model).is_ok_and(|found| found.is_some())
     }
 
     /// Decision values for a task never seen, from the common part.

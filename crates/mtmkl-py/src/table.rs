@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mtmkl_table::{
     Column, Feature, Goal, Lines, Names, Place, Scaling, Spelled, Table, TableError,
-    by_number_then_text, class_scores, usual_scaling, winner,
+    by_number_then_text, class_probabilities, class_scores, usual_scaling, winner,
 };
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
@@ -269,9 +269,15 @@ impl Frame {
         self.frame.goal.classes().to_vec()
     }
 
-    /// Whether the machines are one for each class or pair of classes, rather than for each task.
+    /// Whether the machines are those of the classes of one problem, rather than of several.
     #[getter]
-    fn by_class(&self) -> bool {
+    fn is_by_class(&self) -> bool {
+        self.frame.goal.is_by_class()
+    }
+
+    /// Whether there are more than two classes.
+    #[getter]
+    fn has_many_classes(&self) -> bool {
         matches!(self.frame.goal, Goal::Multiclass { .. })
     }
 
@@ -332,23 +338,96 @@ impl Frame {
         values.into_pyarray(py).reshape([count, width])
     }
 
-    /// Each class' score from the decision values of all tasks: those themselves, or votes.
+    /// The tasks that rows with these numbers of classes make: names, and +1, −1 or nan for rows that a task is not about.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn labels<'py>(
+        &self,
+        py: Python<'py>,
+        only: &str,
+        codes: Vec<usize>,
+    ) -> Vec<(String, Bound<'py, PyArray1<f64>>)> {
+        let tasks = self.frame.goal.labels(only, &codes).into_iter();
+        tasks
+            .map(|(name, labels)| (name, labels.into_pyarray(py)))
+            .collect()
+    }
+
+    /// The sample set of a task; none where it was never seen.
+    fn set_of(&self, model: &Model, task: &str) -> Option<usize> {
+        self.frame.goal.set_of(model.core(), task)
+    }
+
+    /// The tasks of the table that a model knows.
+    fn tasks(&self, model: &Model) -> Vec<String> {
+        let machines = model.core().tasks().iter().map(|task| &task.name);
+        let tasks = self.frame.goal.tasks_of(machines);
+        tasks.into_iter().map(str::to_string).collect()
+    }
+
+    /// Each class' score from the decision values of the machines on a sample set: those themselves, or votes; −∞ for classes that its task does
+    /// not have. Where there are not several classes, the decision values as they are.
     #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
     fn scores<'py>(
         &self,
         py: Python<'py>,
+        set: usize,
         decisions: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (count, tasks) = (decisions.shape()[0], decisions.shape()[1]);
-        let Goal::Multiclass { classes, scheme } = &self.frame.goal else {
+        let (count, machines) = (decisions.shape()[0], decisions.shape()[1]);
+        let Goal::Multiclass { scheme, .. } = &self.frame.goal else {
             let values = matrix(&decisions)?.to_vec();
-            return values.into_pyarray(py).reshape([count, tasks]);
+            return values.into_pyarray(py).reshape([count, machines]);
         };
-        let rows = matrix(&decisions)?.chunks(tasks.max(1));
-        let scores: Vec<f64> = rows
-            .flat_map(|row| class_scores(*scheme, classes.len(), row))
-            .collect();
-        scores.into_pyarray(py).reshape([count, classes.len()])
+        self.by_class(
+            py,
+            set,
+            count,
+            f64::NEG_INFINITY,
+            matrix(&decisions)?.chunks(machines.max(1)),
+            |row, classes| class_scores(*scheme, classes, row),
+        )
+    }
+
+    /// Each class' probability from the decision values of the machines on a sample set; without one, of a task that was never seen.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        model: &Model,
+        set: Option<usize>,
+        decisions: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let calibration =
+            mtmkl_table::calibration_of(model.core()).map_err(|error| raise(error, false))?;
+        let Some(calibration) = calibration else {
+            return Err(PyValueError::new_err("the model has no probabilities"));
+        };
+        let of_set = |set: usize| {
+            let own = model.core().tasks().iter().zip(&calibration.tasks);
+            let own = own.filter(|(task, _)| task.set == set);
+            own.map(|(_, sigmoid)| *sigmoid).collect::<Vec<_>>()
+        };
+        let sigmoids = set.map_or(vec![calibration.pooled], of_set);
+        let positive = |row: &[f64]| -> Vec<f64> {
+            let own = sigmoids.iter().zip(row);
+            own.map(|(one, &decision)| one.probability(decision))
+                .collect()
+        };
+        let (count, machines) = (decisions.shape()[0], decisions.shape()[1]);
+        let rows = matrix(&decisions)?.chunks(machines.max(1));
+        let Goal::Multiclass { scheme, .. } = &self.frame.goal else {
+            let both = rows.flat_map(|row| {
+                let second = positive(row)[0];
+                [1.0 - second, second]
+            });
+            return both
+                .collect::<Vec<_>>()
+                .into_pyarray(py)
+                .reshape([count, 2]);
+        };
+        self.by_class(py, set.unwrap_or(0), count, 0.0, rows, |row, classes| {
+            class_probabilities(*scheme, classes, &positive(row))
+        })
     }
 
     /// Which of the classes, by their scores; or by one decision value each, which is for the second class from 0 on.
@@ -383,6 +462,29 @@ impl Frame {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
         let make = slf.py().get_type::<Self>().getattr("from_json")?;
         Ok((make, (slf.get().to_json()?,)))
+    }
+}
+
+impl Frame {
+    /// Rows × all classes, from what is known of the classes of a sample set in each row.
+    fn by_class<'py, 'a>(
+        &self,
+        py: Python<'py>,
+        set: usize,
+        count: usize,
+        absent: f64,
+        rows: impl Iterator<Item = &'a [f64]>,
+        of_row: impl Fn(&[f64], usize) -> Vec<f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let own = self.frame.goal.classes_on(set);
+        let all = self.frame.goal.classes().len();
+        let mut values = vec![absent; count * all];
+        for (row, out) in rows.zip(values.chunks_mut(all)) {
+            for (&class, value) in own.iter().zip(of_row(row, own.len())) {
+                out[class] = value;
+            }
+        }
+        values.into_pyarray(py).reshape([count, all])
     }
 }
 

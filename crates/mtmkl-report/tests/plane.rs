@@ -93,7 +93,7 @@ fn two_classes_in_the_units_of_the_table() {
 }
 
 #[test]
-fn classes_against_the_rest_are_regions_and_pairs_are_panels() {
+fn classes_are_regions_whether_against_the_rest_or_by_pairs() {
     let left = |first: &[f64]| Targets::Labels(first.iter().map(|x| -x.signum()).collect());
     let middle =
         |first: &[f64]| Targets::Labels(first.iter().map(|x| (0.2 - x.abs()).signum()).collect());
@@ -114,11 +114,24 @@ fn classes_against_the_rest_are_regions_and_pairs_are_panels() {
     model
         .notes_mut()
         .insert("frame".into(), frame(&goal("ovo")));
-    let names: Vec<_> = panels(&model, None).unwrap();
-    let Field::Sides { classes, .. } = &names[2].field else {
-        panic!("{:?}", names[2].title);
+    let pairs = panels(&model, None).unwrap();
+    let [
+        Panel {
+            field: Field::Regions { classes, values },
+            points,
+            ..
+        },
+    ] = &pairs[..]
+    else {
+        panic!("{pairs:?}");
     };
-    assert_eq!(classes, &["b", "c"]);
+    assert_eq!(classes, &["a", "b", "c"]);
+    // Each node has the votes of three pairs.
+    for node in 0..values[0].len() {
+        let votes: f64 = values.iter().map(|own| own[node]).sum();
+        assert!((votes - 3.0).abs() < 1e-9);
+    }
+    assert!(points.iter().all(|point| point.class.is_some()));
 }
 
 #[test]

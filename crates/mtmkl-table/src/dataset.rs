@@ -14,7 +14,7 @@ use crate::Result;
 use crate::class_weight::ClassWeight;
 use crate::error::TableError;
 use crate::frame::Frame;
-use crate::goal::{Goal, Multiclass};
+use crate::goal::Goal;
 use crate::merge::{Group, groups, move_rows};
 use crate::records::Records;
 use crate::table::Table;
@@ -280,55 +280,43 @@ impl<'a> Same<'a> {
         let classes = goal.classes();
         let mut has = vec![false; classes.len() + 1];
         group.rows.iter().for_each(|&row| has[codes[row]] = true);
+        let count = has[..classes.len()].iter().filter(|has| **has).count();
         let Some(absent) = has[..classes.len()].iter().position(|has| !has) else {
             return Ok(());
         };
-        Err(match goal {
-            Goal::Binary { .. } => TableError::OneClass {
-                task: group.name.clone(),
-                present: classes[1 - absent].clone(),
-                absent: classes[absent].clone(),
-                rows: group.rows.len(),
-            },
-            _ => TableError::LostClass {
+        match goal {
+            // With a task column, each task has classes of its own.
+            goal if !goal.is_by_class() && count > 1 => Ok(()),
+            goal if goal.is_by_class() => Err(TableError::LostClass {
                 class: classes[absent].clone(),
-            },
-        })
+            }),
+            _ => {
+                let present = has.iter().position(|has| *has).unwrap_or(0);
+                let present = classes.get(present).cloned().unwrap_or_default();
+                Err(TableError::OneClass {
+                    task: group.name.clone(),
+                    present,
+                    absent: classes[absent].clone(),
+                    rows: group.rows.len(),
+                })
+            }
+        }
     }
 
     /// The tasks on a group, with their targets and weights.
     fn tasks(&self, group: &Group) -> Vec<Task> {
         let rows = &group.rows;
-        let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
-        let labels = |codes: &[usize], positive: usize| {
-            let labels = rows.iter().map(|&row| sign(codes[row] == positive));
-            Targets::Labels(labels.collect())
-        };
         let mut tasks = match self {
             Self::Nothing => vec![Task::new(&group.name, Targets::Unlabelled)],
             Self::Numbers(numbers) => {
                 let values = rows.iter().map(|&row| numbers[row]).collect();
                 vec![Task::new(&group.name, Targets::Values(values))]
             }
-            Self::Classes(Goal::Multiclass { classes, scheme }, codes) => {
-                let names = scheme.task_names(classes).into_iter();
-                match scheme {
-                    Multiclass::Ova => names
-                        .enumerate()
-                        .map(|(class, name)| Task::new(name, labels(codes, class)))
-                        .collect(),
-                    Multiclass::Ovo => names
-                        .zip(Multiclass::pairs(classes.len()))
-                        .map(|(name, (first, second))| {
-                            let is_own = |&at: &usize| [first, second].contains(&codes[rows[at]]);
-                            let own: Vec<usize> = (0..rows.len()).filter(is_own).collect();
-                            let labels = own.iter().map(|&at| sign(codes[rows[at]] == second));
-                            Task::new(name, Targets::Labels(labels.collect())).with_rows(own)
-                        })
-                        .collect(),
-                }
+            Self::Classes(goal, codes) => {
+                let codes: Vec<usize> = rows.iter().map(|&row| codes[row]).collect();
+                let tasks = goal.labels(&group.name, &codes).into_iter();
+                tasks.map(|(name, labels)| task_of(name, labels)).collect()
             }
-            Self::Classes(_, codes) => vec![Task::new(&group.name, labels(codes, 1))],
         };
         if group.weights.iter().any(|weight| *weight != 1.0) {
             for task in &mut tasks {
@@ -339,4 +327,16 @@ impl<'a> Same<'a> {
         }
         tasks
     }
+}
+
+/// The task of these labels, on the rows that have one.
+fn task_of(name: String, labels: Vec<f64>) -> Task {
+    let own: Vec<usize> = (0..labels.len())
+        .filter(|&at| !labels[at].is_nan())
+        .collect();
+    if own.len() == labels.len() {
+        return Task::new(name, Targets::Labels(labels));
+    }
+    let labels = own.iter().map(|&at| labels[at]).collect();
+    Task::new(name, Targets::Labels(labels)).with_rows(own)
 }

@@ -189,18 +189,6 @@ pub enum TableError {
         value: Option<String>,
     },
 
-    /// Several classes where each task is a choice between two.
-    #[error(
-        "{file}: the target `{target}` has {classes} values ({first}), but with a task column each task must be a choice between the \
-         same two; leave --task out to make one task per class, or say --machine krr or svr to predict numbers"
-    )]
-    ManyClasses {
-        file: String,
-        target: String,
-        classes: usize,
-        first: String,
-    },
-
     /// Numbers where classes are wanted.
     #[error(
         "{file}: the target `{target}` has {classes} different numbers in {rows} rows, which look like numbers to predict: say --machine \

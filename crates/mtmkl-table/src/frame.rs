@@ -8,9 +8,10 @@ use crate::Result;
 use crate::column::Values;
 use crate::error::{TableError, problem_of};
 use crate::gaps::Missing;
-use crate::goal::{Aim, Goal, looks_like_numbers};
+use crate::goal::{Aim, Goal, TaskClasses, looks_like_numbers};
 use crate::names::by_number_then_text;
 use crate::one_hot;
+use crate::records::Records;
 use crate::scale::Scaling;
 use crate::table::Table;
 
@@ -186,13 +187,12 @@ impl<'a> Plan<'a> {
                     rows: table.rows,
                 })
             }
-            count if self.task.is_some() => Err(TableError::ManyClasses {
-                file: file(),
-                target,
-                classes: count,
-                first: classes[..3].join(", ") + if count > 3 { ", …" } else { "" },
+            // Which of them each task has is learned from the training rows.
+            _ => Ok(Goal::Multiclass {
+                classes,
+                scheme,
+                present: Vec::new(),
             }),
-            _ => Ok(Goal::Multiclass { classes, scheme }),
         }
     }
 }
@@ -272,6 +272,32 @@ impl Frame {
     /// The name of the only task, where no column names tasks.
     pub fn only_task(&self) -> String {
         self.target.clone().unwrap_or_else(|| "all".to_string())
+    }
+
+    /// Learns which classes each task has, where there are several of both, from these records.
+    pub fn learn_classes(&mut self, records: &Records, rows: &[usize]) {
+        let Goal::Multiclass {
+            classes, present, ..
+        } = &mut self.goal
+        else {
+            return;
+        };
+        present.clear();
+        let (Some(tasks), Some(target)) = (&records.task, &records.target) else {
+            return;
+        };
+        let weight = |row: usize| records.weights.as_ref().map_or(1.0, |all| all[row]);
+        let rows = rows.iter().copied().filter(|&row| weight(row) != 0.0);
+        let rows: Vec<usize> = rows.collect();
+        let (tasks, target) = (tasks.select(&rows), target.select(&rows));
+        for (task, own) in tasks.groups() {
+            let has = |class: &String| own.iter().any(|&row| target.get(row) == class);
+            let found = (0..classes.len()).filter(|&class| has(&classes[class]));
+            present.push(TaskClasses {
+                task: task.to_string(),
+                classes: found.collect(),
+            });
+        }
     }
 
     /// Learns means and scales on these rows of the table, which count as often as their weights say.

@@ -10,6 +10,7 @@
 
 mod class_weight;
 mod column;
+mod coupling;
 mod dataset;
 mod error;
 mod frame;
@@ -33,15 +34,17 @@ pub use dataset::{Dataset, Equals, Gram, Grams};
 pub use error::{Place, TableError, problem_of};
 pub use frame::{Feature, Frame, Plan};
 pub use gaps::{Cell, Missing, is_gap, read_cell};
-pub use goal::{Aim, Goal, Multiclass, looks_like_numbers};
+pub use goal::{Aim, Goal, Multiclass, TaskClasses, looks_like_numbers};
 pub use merge::{Group, groups};
 pub use names::{Names, Spelled, by_number_then_text, named};
-pub use notes::{FRAME, TRAINING_ROWS, frame_of, keep, training_rows_of};
+pub use notes::{
+    FRAME, TRAINING_ROWS, calibration_of, frame_of, keep, keep_calibration, training_rows_of,
+};
 pub use records::Records;
 pub use scale::{Scaling, usual_scaling};
 pub use split::{sample, split, strata};
 pub use table::{Lines, Skipped, Table};
-pub use votes::{Predictions, class_scores, winner};
+pub use votes::{Predictions, class_probabilities, class_scores, winner};
 
 /// A result, or what is wrong with the table.
 pub type Result<T> = std::result::Result<T, TableError>;

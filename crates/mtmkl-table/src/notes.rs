@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mtmkl::Model;
 use mtmkl::machine::TargetKind;
+use mtmkl::select::Calibration;
 
 use crate::Result;
 use crate::error::TableError;
@@ -15,6 +16,43 @@ pub const FRAME: &str = "frame";
 
 /// The note with the rows of the training table in each sample set: support rows and precomputed kernels refer to them.
 pub const TRAINING_ROWS: &str = "training-rows";
+
+/// The note with the [`Calibration`], where probabilities were asked for.
+const CALIBRATION: &str = "calibration";
+
+/// Keeps the sigmoids of a model.
+///
+/// # Errors
+/// When a number is not finite.
+pub fn keep_calibration(
+    notes: &mut BTreeMap<String, String>,
+    calibration: &Calibration,
+) -> Result<()> {
+    let text = serde_json::to_string(calibration).map_err(|error| TableError::Note {
+        what: "notes",
+        problem: error.to_string(),
+    })?;
+    notes.insert(CALIBRATION.to_string(), text);
+    Ok(())
+}
+
+/// The sigmoids that a model carries.
+///
+/// # Errors
+/// When they cannot be read, or are not one for each of its tasks.
+pub fn calibration_of(model: &Model) -> Result<Option<Calibration>> {
+    let Some(text) = model.notes().get(CALIBRATION) else {
+        return Ok(None);
+    };
+    let read: Calibration = serde_json::from_str(text).map_err(|error| TableError::Note {
+        what: "calibration",
+        problem: error.to_string(),
+    })?;
+    if read.tasks.len() != model.tasks().len() {
+        return Err(TableError::Damaged);
+    }
+    Ok(Some(read))
+}
 
 /// Writes both notes.
 ///

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter, Part};
 use mtmkl::machine::MachineSpec;
-use mtmkl::select::{UsualSearch, usual_sharing};
+use mtmkl::select::{Tasks, UsualSearch, usual_sharing};
 
 /// Lines of Python are at most so long.
 const WIDTH: usize = 140;
@@ -16,12 +16,12 @@ const WIDTH: usize = 140;
 /// Parameters of sharings that estimators have; others are those of objects such as `Tang`.
 const SHARED: [&str; 3] = ["p", "q", "radius"];
 
-/// An estimator: its file, the class, its machines, and the argument after which and before which theirs stand.
+/// An estimator: its file, the class, its machines, and the arguments by hand that stand between theirs and those of the sharing.
 struct Estimator {
     file: &'static str,
     class: &'static str,
     machines: &'static [&'static str],
-    before: &'static str,
+    by_hand: &'static [&'static str],
     /// What the documentation says beyond the entries.
     remark: &'static str,
 }
@@ -31,28 +31,28 @@ const ESTIMATORS: &[Estimator] = &[
         file: "_classifier.py",
         class: "MKLClassifier",
         machines: &["svc"],
-        before: "class_weight",
+        by_hand: &["class_weight", "multiclass", "probability"],
         remark: "",
     },
     Estimator {
         file: "_regressor.py",
         class: "MKLRegressor",
         machines: &["krr", "svr"],
-        before: "sharing",
+        by_hand: &[],
         remark: "",
     },
     Estimator {
         file: "_one_class.py",
         class: "_OneClass",
         machines: &["ocsvm"],
-        before: "sharing",
+        by_hand: &[],
         remark: "",
     },
     Estimator {
         file: "_one_class.py",
         class: "MKLOneClassSVM",
         machines: &["ocsvm"],
-        before: "sharing",
+        by_hand: &[],
         remark: "",
     },
     Estimator {
@@ -60,7 +60,7 @@ const ESTIMATORS: &[Estimator] = &[
         file: "_one_class.py",
         class: "MKLSVDD",
         machines: &["ocsvm"],
-        before: "sharing",
+        by_hand: &[],
         remark: " The usual parameter of SVDD is C = 1/(nu · n).",
     },
 ];
@@ -117,7 +117,7 @@ fn machine_arguments(estimator: &Estimator, parts: &[&Part], registry: &Registry
         for parameter in part.parameters {
             let (name, default) = (parameter.python, parameter.default());
             // What stands behind is written by hand.
-            let (true, Some(default)) = (name != estimator.before, default) else {
+            let (true, Some(default)) = (Some(&name) != estimator.by_hand.first(), default) else {
                 continue;
             };
             let of = if parts.len() > 1 {
@@ -155,11 +155,15 @@ fn sharing_arguments(registry: &Registry, machine: &MachineSpec) -> Vec<Argument
     let sharings = registry.sharings().iter().map(|entry| &entry.part);
     let named = sharings.filter(|part| !part.parameters.iter().any(Parameter::is_required));
     let named: Vec<&str> = named.map(|part| part.name).collect();
-    let (one, several) = (usual_sharing(machine, 1), usual_sharing(machine, 2));
+    let usual = |tasks| usual_sharing(machine, tasks);
+    let (one, several) = (usual(Tasks::One), usual(Tasks::Several));
     let usual = if one == several {
         format!("\"{one}\"")
     } else {
-        format!("\"{one}\" for one task and \"{several}\" for several")
+        format!(
+            "\"{one}\" for one task, \"{several}\" for several and \"{}\" for the classes of one",
+            usual(Tasks::OfClasses)
+        )
     };
     let mut arguments = vec![Argument {
         signature: vec![["sharing".into(), "str | Sharing".into(), "\"auto\"".into()]],
@@ -261,12 +265,6 @@ fn generated(text: &str, estimators: &[&Estimator], registry: &Registry) -> Stri
         };
         let machine = machine_arguments(estimator, &parts, registry);
         let sharing = sharing_arguments(registry, &MachineSpec::of(entry, [0.0; 0]));
-        // Those by hand that stand between the two.
-        let before_sharing = if estimator.before == "sharing" {
-            None
-        } else {
-            Some(estimator.before)
-        };
         let class = format!("class {}(", estimator.class);
         let Some(from) = lines.iter().position(|line| line.starts_with(&class)) else {
             continue;
@@ -296,15 +294,15 @@ fn generated(text: &str, estimators: &[&Estimator], registry: &Registry) -> Stri
                 _ => "        self.",
             };
             let at = |name: &str| format!("{start}{name}{tail}");
-            match before_sharing {
-                None => {
+            match estimator.by_hand {
+                [] => {
                     let mut all = made(&machine);
                     all.extend(made(&sharing));
                     replace(&mut lines, from, [head, &at("task")], all);
                 }
-                Some(hand) => {
-                    replace(&mut lines, from, [head, &at(hand)], made(&machine));
-                    replace(&mut lines, from, [&at(hand), &at("task")], made(&sharing));
+                [first, .., last] | [first @ last] => {
+                    replace(&mut lines, from, [head, &at(first)], made(&machine));
+                    replace(&mut lines, from, [&at(last), &at("task")], made(&sharing));
                 }
             }
         }

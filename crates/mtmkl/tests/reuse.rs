@@ -302,16 +302,18 @@ fn other_parameters_targets_and_rows_are_a_start() {
         let one = on((0..N).filter(|i| i % 2 == 0).collect(), &machine);
         let one = one.fit(&mut run()).unwrap();
         let two = on((0..N).filter(|i| i % 2 == 1).collect(), &other);
-        for (problem, last) in [(&problem, &last), (&two, &one)] {
+        // And some of its rows, as a fold has them.
+        for (problem, last) in [(&problem, &last), (&two, &one), (&two, &last)] {
             let prepared = problem.prepare(&Preparation::default()).unwrap();
             let warm = prepared.fit(&mut from(last));
             let warm = warm.unwrap().outcome().objective;
             let cold = prepared.fit(&mut run()).unwrap().outcome().objective;
             assert!((warm - cold).abs() <= 1e-6 * cold.abs(), "{other:?}");
         }
-        // As many rows of a set of another size are other data.
-        let prepared = two.prepare(&Preparation::default()).unwrap();
-        let error = prepared.fit(&mut from(&last));
+        // A set of another size is other data.
+        let rows = samples.rows().values()[..3 * (N - 1)].to_vec();
+        let fewer = Samples::new(rows, N - 1, 3).unwrap();
+        let error = of_machine(&machine, targets(&labels[..N - 1]), &fewer).fit(&mut from(&last));
         assert!(matches!(error, Err(Error::Param { name: "start", .. })));
     }
 }

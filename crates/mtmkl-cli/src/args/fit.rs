@@ -54,7 +54,7 @@ pub struct FitArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// How more than two classes become tasks, where there is no task column
-    #[arg(long, value_parser = words(&Multiclass::WORDS), default_value = "ova", help_heading = "Data")]
+    #[arg(long, value_parser = words(&Multiclass::WORDS), default_value = "ovo", help_heading = "Data")]
     pub multiclass: Multiclass,
     /// The columns to learn from, as names and ranges a,b,f1..f9 (default: all others)
     #[arg(long, value_name = "COLUMNS", help_heading = "Data")]
@@ -90,6 +90,9 @@ pub struct FitArgs {
     #[arg(long, value_name = "WEIGHTS", help_heading = "Data")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class_weight: Option<String>,
+    /// Learn probabilities of classes too, from five folds: for `predict --probability`, and metrics such as log-loss
+    #[arg(long, help_heading = "Data")]
+    pub probability: bool,
     /// Use so many rows only, by lot (--seed), with the mix of tasks and classes
     #[arg(long, value_name = "COUNT", help_heading = "Data")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -211,6 +211,9 @@ pub struct PredictArgs {
     /// Also print decision values
     #[arg(long)]
     pub decision: bool,
+    /// Also print the probability of each class (of models fitted with --probability)
+    #[arg(long)]
+    pub probability: bool,
     /// Where to write the predictions (default: standard output)
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

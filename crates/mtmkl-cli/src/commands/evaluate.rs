@@ -21,7 +21,11 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
     if let Some(target) = &args.target {
         loaded.frame.target = Some(target.clone());
     }
-    let metric = metric(args.metric.as_deref(), &loaded.frame.goal)?;
+    let metric = metric(
+        args.metric.as_deref(),
+        &loaded.frame.goal,
+        loaded.calibration.is_some(),
+    )?;
     let Predicted {
         table,
         records,
@@ -36,7 +40,13 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
     }];
     let all: Vec<usize> = (0..records.count()).collect();
     let mut majority = None;
-    if let Some((word, constant)) = constant::predictions(frame, &records, &all, &records)? {
+    if let Some((word, constant)) = constant::predictions(
+        frame,
+        &records,
+        &all,
+        &records,
+        loaded.calibration.is_some(),
+    )? {
         majority = word;
         let name = format!("{} of these rows", constant::name(&frame.goal));
         let scores = scores(frame, &records, &constant, inlier, metric)?;
@@ -57,7 +67,7 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
         });
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        let by_class = matches!(frame.goal, Goal::Multiclass { .. });
+        let by_class = frame.goal.is_by_class();
         let confusion = confusion.map_or(String::new(), |matrix| format!("\n{}", matrix.text()));
         output::show(&format!(
             "{} rows of {}\n\n{}{confusion}",

@@ -4,8 +4,11 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::select::Calibration;
 use mtmkl::{Model, Registry};
-use mtmkl_table::{Frame, Goal, Predictions, Records, Table, frame_of, training_rows_of};
+use mtmkl_table::{
+    Frame, Goal, Predictions, Records, Table, calibration_of, frame_of, training_rows_of,
+};
 use serde_json::json;
 
 use super::Outcome;
@@ -23,6 +26,8 @@ pub struct Loaded {
     pub model: Model,
     /// How tables become numbers.
     pub frame: Frame,
+    /// What makes probabilities of its decisions.
+    pub calibration: Option<Calibration>,
     /// Rows of the training table in each sample set, for precomputed kernels.
     pub training_rows: Vec<Vec<usize>>,
 }
@@ -45,11 +50,13 @@ impl Loaded {
     pub fn new(path: &Path, registry: &Registry) -> Result<Self> {
         let model = load(path, registry)?;
         let frame = frame_of(&model)?;
+        let calibration = calibration_of(&model)?;
         let training_rows = training_rows_of(&model)?;
         check_precomputed(&model, &training_rows)?;
         Ok(Self {
             model,
             frame,
+            calibration,
             training_rows,
         })
     }
@@ -60,14 +67,15 @@ impl Loaded {
     /// When the rows cannot be read, or do not fit the model.
     pub fn predict(&self, args: &NewRowsArgs, with_target: bool) -> Result<Predicted> {
         let table = read_table(&args.data, &args.table, &self.frame.names(), None)?;
-        let tasks = self.model.tasks().iter();
-        let tasks: Vec<&str> = tasks.map(|task| task.name.as_str()).collect();
+        let machines = self.model.tasks().iter().map(|task| &task.name);
+        let tasks = self.frame.goal.tasks_of(machines);
         let records = self.frame.records(&table, with_target, None, &tasks)?;
         note_rows(&self.frame, &table, &records)?;
         let cross = self.cross_of(&table, &records, read_cross(&args.cross)?)?;
         let predictor = Predictor {
             model: &self.model,
             frame: &self.frame,
+            calibration: self.calibration.as_ref(),
             new_tasks: args.new_tasks,
             training_rows: &self.training_rows,
             limit: TableOptions::default().limit,
@@ -218,6 +226,12 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
         .iter()
         .try_for_each(|path| output::check_place(path))?;
     let loaded = Loaded::new(&args.rows.model, registry)?;
+    if args.probability && loaded.calibration.is_none() {
+        bail!(
+            "{} has no probabilities: fit it with --probability",
+            args.rows.model.display()
+        );
+    }
     let Predicted {
         records,
         predictions,
@@ -236,16 +250,23 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
                 if let Some(tasks) = &records.task {
                     object["task"] = json!(tasks.get(row));
                 }
+                if args.probability {
+                    let own = predictions.probabilities.iter().map(|own| own[row]);
+                    object["probabilities"] = json!(own.collect::<Vec<f64>>());
+                }
                 if args.decision {
                     object["decision"] = json!(predictions.decisions[row]);
                 }
                 object
             })
             .collect();
-        let object = json!({ "predictions": rows, "decisions": predictions.names });
+        let mut object = json!({ "predictions": rows, "decisions": predictions.names });
+        if args.probability {
+            object["classes"] = json!(loaded.frame.goal.classes());
+        }
         format!("{}\n", serde_json::to_string_pretty(&object)?)
     } else {
-        csv(args, &records, &predictions)
+        csv(args, loaded.frame.goal.classes(), &records, &predictions)
     };
     match &args.output {
         Some(path) => mtmkl::model::write_whole(path, text.as_bytes())?,
@@ -256,8 +277,13 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// `row,task,prediction,decision…`: rows are counted from 1, as in the table read.
-fn csv(args: &PredictArgs, records: &Records, predictions: &Predictions) -> String {
+/// `row,task,prediction,probability…,decision…`: rows are counted from 1, as in the table read.
+fn csv(
+    args: &PredictArgs,
+    classes: &[String],
+    records: &Records,
+    predictions: &Predictions,
+) -> String {
     let quoted = |cell: &str| {
         if cell.contains([',', '"', '\n', '\r']) {
             format!("\"{}\"", cell.replace('"', "\"\""))
@@ -270,6 +296,11 @@ fn csv(args: &PredictArgs, records: &Records, predictions: &Predictions) -> Stri
         text += ",task";
     }
     text += ",prediction";
+    if args.probability {
+        for class in classes {
+            text += &format!(",{}", quoted(&format!("probability {class}")));
+        }
+    }
     if args.decision {
         for name in &predictions.names {
             let name = if name == "decision" {
@@ -287,9 +318,19 @@ fn csv(args: &PredictArgs, records: &Records, predictions: &Predictions) -> Stri
             text += &format!(",{}", quoted(tasks.get(row)));
         }
         text += &format!(",{}", quoted(&predictions.labels[row]));
+        if args.probability {
+            for own in &predictions.probabilities {
+                text += &format!(",{}", own[row]);
+            }
+        }
         if args.decision {
             for value in &predictions.decisions[row] {
-                text += &format!(",{value}");
+                // A machine that is not about the row's task says nothing.
+                text += &if value.is_nan() {
+                    ",".to_string()
+                } else {
+                    format!(",{value}")
+                };
             }
         }
         text.push('\n');

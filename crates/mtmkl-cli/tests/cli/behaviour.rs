@@ -236,7 +236,9 @@ fn classes_may_be_numbers_and_words_mixed() {
         table += &format!("{}.{},{kind}\n", row % 4, row % 7);
     }
     folder.file("mixed.csv", table);
-    let fitted = folder.run("fit mixed.csv --target kind --json").json();
+    let fitted = folder
+        .run("fit mixed.csv --target kind --multiclass ova --json")
+        .json();
     let names: Vec<&str> = fitted["tasks"]
         .as_array()
         .unwrap()

@@ -2,7 +2,7 @@
 
 use mtmkl::model::{SupportSet, TaskModel};
 use mtmkl::{Model, Rows};
-use mtmkl_table::{Frame, Goal, Multiclass, TableError};
+use mtmkl_table::{Frame, Goal, Multiclass, TableError, class_scores};
 
 use super::{Field, Panel, Point, padded_range, svg};
 use crate::Picture;
@@ -16,7 +16,7 @@ const EFFORT: f64 = 3e8;
 /// Room around the samples, as a share of their range; none where kernels refuse what lies there (χ² below 0).
 const ROOM: [f64; 2] = [0.05, 0.0];
 
-/// The panels of a model on two numeric features, one for each task (one in all for classes against the rest), at most twelve; `None`
+/// The panels of a model on two numeric features, one for each task (one in all for the classes of one problem), at most twelve; `None`
 /// of any other model. The samples are the support rows, or those that `samples` has for each task.
 pub fn panels(model: &Model, samples: Option<&[Vec<Point>]>) -> Option<Vec<Panel>> {
     let frame = match mtmkl_table::frame_of(model) {
@@ -128,29 +128,38 @@ impl<'a> Plane<'a> {
         machine.predict(0.5) != 1.0
     }
 
-    /// The class that is against the rest, and the samples that its machine keeps of it.
-    fn one_against_rest(&self) -> Vec<Point> {
-        let tasks = self.model.tasks().iter().enumerate();
-        tasks
-            .flat_map(|(class, task)| {
-                let own = self.support(task, |beta| (beta > 0.0).then_some(class));
-                own.into_iter().filter(|point| point.class.is_some())
-            })
-            .collect()
+    /// The samples that the machines of classes keep, each with its class.
+    fn of_classes(&self, scheme: Multiclass) -> Vec<Point> {
+        let classes = self.frame.map_or(0, |frame| frame.goal.classes().len());
+        let pairs: Vec<(usize, usize)> = Multiclass::pairs(classes).collect();
+        let mut all: Vec<Point> = Vec::new();
+        for (number, task) in self.model.tasks().iter().enumerate() {
+            // Those of the rest have a class of their own to be drawn by.
+            let class = |beta: f64| match scheme {
+                Multiclass::Ova => (beta > 0.0).then_some(number),
+                Multiclass::Ovo if beta > 0.0 => Some(pairs[number].1),
+                Multiclass::Ovo => Some(pairs[number].0),
+            };
+            let own = self.support(task, class).into_iter();
+            all.extend(own.filter(|point| point.class.is_some()));
+        }
+        // A sample is kept by several pairs.
+        let key = |point: &Point| (point.x.to_bits(), point.y.to_bits(), point.class);
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|point| seen.insert(key(point)));
+        all
     }
 
     fn panels(&self, samples: Option<&[Vec<Point>]>, room: f64) -> mtmkl::Result<Vec<Panel>> {
         let tasks = self.model.tasks();
-        let against_rest = self
-            .frame
-            .is_some_and(|frame| scheme(frame) == Some(Multiclass::Ova));
+        let by_class = self.frame.and_then(scheme);
         let labels = tasks
             .iter()
             .any(|task| task.beta.iter().any(|&beta| beta < 0.0));
         let (numbers, shown) = (self.predicts_numbers(), tasks.len().min(MOST));
         let points: Vec<Vec<Point>> = match samples {
             Some(samples) => samples[..shown.min(samples.len())].to_vec(),
-            None if against_rest => vec![self.one_against_rest()],
+            None if let Some(scheme) = by_class => vec![self.of_classes(scheme)],
             None => {
                 let class = |beta: f64| (!numbers && labels).then_some(usize::from(beta > 0.0));
                 let shown = tasks[..shown].iter();
@@ -174,17 +183,17 @@ impl<'a> Plane<'a> {
                     grid: (side, side),
                     field: Field::Levels { values: Vec::new() },
                 };
-                if tasks.len() > 1 && !against_rest {
+                if tasks.len() > 1 && by_class.is_none() {
                     panel.title.clone_from(&tasks[number].name);
                 }
-                panel.field = if against_rest {
-                    self.regions(&panel)?
+                panel.field = if let Some(scheme) = by_class {
+                    self.regions(&panel, scheme)?
                 } else {
                     let values = self.values(&panel, &tasks[number].name)?;
                     if numbers {
                         Field::Levels { values }
                     } else if labels {
-                        let classes = self.classes(number);
+                        let classes = self.classes();
                         Field::Sides { classes, values }
                     } else {
                         Field::Inside { values }
@@ -220,39 +229,40 @@ impl<'a> Plane<'a> {
             .decision(task, Rows::new(&rows, rows.len() / 2, 2)?)
     }
 
-    fn regions(&self, panel: &Panel) -> mtmkl::Result<Field> {
-        let tasks = self.model.tasks().iter();
+    /// The score of each class at the nodes.
+    fn regions(&self, panel: &Panel, scheme: Multiclass) -> mtmkl::Result<Field> {
+        let classes = self.frame.map_or(&[][..], |frame| frame.goal.classes());
+        let decisions = self.model.tasks().iter();
+        let decisions = decisions.map(|task| self.values(panel, &task.name));
+        let decisions = decisions.collect::<mtmkl::Result<Vec<_>>>()?;
+        let nodes = decisions.first().map_or(0, Vec::len);
+        let mut values = vec![Vec::with_capacity(nodes); classes.len()];
+        for node in 0..nodes {
+            let own: Vec<f64> = decisions.iter().map(|machine| machine[node]).collect();
+            let scores = class_scores(scheme, classes.len(), &own);
+            for (values, score) in values.iter_mut().zip(scores) {
+                values.push(score);
+            }
+        }
         Ok(Field::Regions {
-            classes: tasks.clone().map(|task| task.name.clone()).collect(),
-            values: tasks
-                .map(|task| self.values(panel, &task.name))
-                .collect::<mtmkl::Result<_>>()?,
+            classes: classes.to_vec(),
+            values,
         })
     }
 
     /// Names of the classes −1 and +1 of a task.
-    fn classes(&self, task: usize) -> [String; 2] {
-        let Some(frame) = self.frame else {
-            return ["−1".to_owned(), "+1".to_owned()];
-        };
-        let classes = frame.goal.classes();
-        let mut pairs = Multiclass::pairs(classes.len());
-        let pair = if scheme(frame) == Some(Multiclass::Ovo) {
-            pairs.nth(task)
-        } else {
-            pairs.next()
-        };
-        match pair {
-            Some((first, second)) => [classes[first].clone(), classes[second].clone()],
-            None => ["−1".to_owned(), "+1".to_owned()],
+    fn classes(&self) -> [String; 2] {
+        match self.frame.map_or(&[][..], |frame| frame.goal.classes()) {
+            [first, second] => [first.clone(), second.clone()],
+            _ => ["−1".to_owned(), "+1".to_owned()],
         }
     }
 }
 
-/// How several classes became tasks.
+/// How the classes of one problem became tasks.
 fn scheme(frame: &Frame) -> Option<Multiclass> {
-    match frame.goal {
-        Goal::Multiclass { scheme, .. } => Some(scheme),
+    match &frame.goal {
+        Goal::Multiclass { scheme, .. } if frame.goal.is_by_class() => Some(*scheme),
         _ => None,
     }
 }

@@ -97,6 +97,25 @@ impl Model {
         self.decide_all(&weights, input.into())
     }
 
+    /// Decision values of all tasks on one sample set, in the model's order.
+    ///
+    /// # Errors
+    /// When the rows do not fit the model.
+    pub fn decisions_on<'a>(
+        &self,
+        set: usize,
+        input: impl Into<Input<'a>>,
+    ) -> Result<Vec<Vec<f64>>> {
+        let tasks: Vec<(usize, &[f64])> = (0..self.tasks.len())
+            .filter(|&task| self.tasks[task].set == set)
+            .map(|task| (task, self.theta.row(task)))
+            .collect();
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.decide(&tasks, input.into())
+    }
+
     /// Labels (±1) or values of one task.
     ///
     /// # Errors

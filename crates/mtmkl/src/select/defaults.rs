@@ -63,15 +63,38 @@ pub fn usual_problem(
     }
 }
 
-/// The name of the sharing that suits a machine and a number of tasks: nothing is shared by one task, and a machine that shrinks kernels
-/// needs weights of a fixed mass. Without targets there is nothing to learn weights by: the kernel with the smallest sphere is the flattest or the
+/// Which tasks there are, as far as what they share depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tasks {
+    /// One.
+    One,
+    /// The classes of one problem, or its pairs of classes.
+    OfClasses,
+    /// Several problems.
+    Several,
+}
+
+impl Tasks {
+    /// So many, which may be made of the classes of one problem.
+    pub fn new(count: usize, of_classes: bool) -> Self {
+        match count {
+            0 | 1 => Self::One,
+            _ if of_classes => Self::OfClasses,
+            _ => Self::Several,
+        }
+    }
+}
+
+/// The name of the sharing that suits a machine and its tasks: nothing is shared by one task, classes of one problem have the same weights, and
+/// a machine that shrinks kernels needs weights of a fixed mass. Without targets there is nothing to learn weights by: the kernel with the smallest sphere is the flattest or the
 /// narrowest, whatever the samples are, so all kernels count alike.
-pub fn usual_sharing(machine: &MachineSpec, tasks: usize) -> &'static str {
+pub fn usual_sharing(machine: &MachineSpec, tasks: Tasks) -> &'static str {
     let is_unlabelled = |entry: &MachineEntry| entry.targets == TargetKind::Unlabelled;
     match tasks {
         _ if machine.entry().is_some_and(is_unlabelled) => "uniform",
         _ if machine.build().shrinks_kernels() => "simplex",
-        1 => "lp",
-        _ => "pscs",
+        Tasks::One => "lp",
+        Tasks::OfClasses => "common",
+        Tasks::Several => "pscs",
     }
 }

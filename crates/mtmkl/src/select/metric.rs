@@ -18,6 +18,8 @@ pub enum Metric {
     AveragePrecision,
     /// −(1/n) Σ_i ln p_i, where p_i is the probability that was given to the class of row i. Less is better.
     LogLoss,
+    /// (1/n) Σ_i Σ_c (p_ic − [c is the class of row i])², halved for two classes, where it is (p − y)². Less is better.
+    Brier,
     /// √(mean squared error). Less is better.
     Rmse,
     /// The mean of |y − f|. Less is better.
@@ -31,13 +33,14 @@ const LEAST_PROBABILITY: f64 = f64::EPSILON;
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Accuracy,
         Self::BalancedAccuracy,
         Self::F1,
         Self::Auc,
         Self::AveragePrecision,
         Self::LogLoss,
+        Self::Brier,
         Self::R2,
         Self::Rmse,
         Self::Mae,
@@ -52,6 +55,7 @@ impl Metric {
             Self::Auc => "AUC",
             Self::AveragePrecision => "average-precision",
             Self::LogLoss => "log-loss",
+            Self::Brier => "Brier",
             Self::Rmse => "RMSE",
             Self::Mae => "MAE",
             Self::R2 => "R2",
@@ -72,7 +76,7 @@ impl Metric {
 
     /// Whether it is about probabilities, which decision values are not: [`Metric::of_probabilities`].
     pub fn is_for_probabilities(self) -> bool {
-        self == Self::LogLoss
+        matches!(self, Self::LogLoss | Self::Brier)
     }
 
     /// Whether it goes by the order of decision values, not by what is predicted.
@@ -82,7 +86,7 @@ impl Metric {
 
     /// Whether less is better.
     pub fn less_is_better(self) -> bool {
-        matches!(self, Self::Rmse | Self::Mae | Self::LogLoss)
+        matches!(self, Self::Rmse | Self::Mae | Self::LogLoss | Self::Brier)
     }
 
     /// Whether `a` is a better score than `b`; a score that is not a number is worse than any.
@@ -142,11 +146,14 @@ impl Metric {
     /// The score of probabilities of classes 0..k: `probabilities[c]` are those of class c, one for each row. Not a number where there are
     /// no rows, a class has no probabilities, or for a metric that is not about them.
     pub fn of_probabilities(self, truth: &[usize], probabilities: &[Vec<f64>]) -> f64 {
-        if self != Self::LogLoss || probabilities.iter().any(|own| own.len() != truth.len()) {
+        let fits = |own: &Vec<f64>| own.len() == truth.len();
+        let is_there = !probabilities.is_empty() && probabilities.iter().all(fits);
+        if !self.is_for_probabilities() || !is_there {
             return f64::NAN;
         }
-        let given = |(row, &class): (usize, &usize)| {
-            let own = probabilities.get(class).map_or(f64::NAN, |own| own[row]);
+        let log_loss = |(row, &class): (usize, &usize)| {
+            // A class that was never learned has no probability at all.
+            let own = probabilities.get(class).map_or(0.0, |own| own[row]);
             // `max` would take the other one for what is not a number.
             if own.is_nan() {
                 own
@@ -154,7 +161,24 @@ impl Metric {
                 -own.max(LEAST_PROBABILITY).ln()
             }
         };
-        mean(truth.iter().enumerate().map(given))
+        let squares = |(row, &class): (usize, &usize)| {
+            let off = probabilities.iter().enumerate().map(|(other, own)| {
+                let is = f64::from(u8::from(other == class));
+                (own[row] - is).powi(2)
+            });
+            let missed = f64::from(u8::from(class >= probabilities.len()));
+            let sum = off.sum::<f64>() + missed;
+            if probabilities.len() == 2 {
+                0.5 * sum
+            } else {
+                sum
+            }
+        };
+        let rows = truth.iter().enumerate();
+        match self {
+            Self::Brier => mean(rows.map(squares)),
+            _ => mean(rows.map(log_loss)),
+        }
     }
 
     /// The score of predicted numbers. Not a number where it is not defined (no rows, or not as many predictions; for R², all values equal),

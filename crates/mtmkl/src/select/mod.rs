@@ -9,10 +9,13 @@
 //! - [`Search`]: fits the cells of a chain on a fold; [`in_parallel`] spreads chains over threads.
 //! - [`UsualSearch`]: the rounds of a search without a grid.
 //! - [`Price`]: C or λ, chosen by the data.
+//! - [`Calibration`]: from decision values to probabilities.
 //! - [`Likeness`]: whether a kernel tells samples apart at all.
 //! - [`usual_kernels`], [`usual_problem`], [`usual_sharing`]: what is used where nothing is said.
 
+mod calibration;
 mod defaults;
+mod folds;
 mod grid;
 mod held_out;
 mod ladder;
@@ -25,9 +28,10 @@ pub mod split;
 mod threads;
 mod usual_search;
 
+pub use calibration::{Calibration, Sigmoid};
 pub use defaults::{
-    USUAL_TARGET_SCALE, usual_kernels, usual_kernels_to_search, usual_kernels_without_targets,
-    usual_problem, usual_sharing,
+    Tasks, USUAL_TARGET_SCALE, usual_kernels, usual_kernels_to_search,
+    usual_kernels_without_targets, usual_problem, usual_sharing,
 };
 pub use grid::{Axis, Cell, Chain, Grid};
 pub use likeness::Likeness;

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 
 use super::leave_one_out::LeaveOneOut;
 use super::search::{Fold, Limits, Search, Trial};
-use super::split::{k_fold, numbered};
 use super::threads::in_parallel;
 use super::usual_search::{UsualSearch, Verdict};
 use crate::data::{Targets, Task};
@@ -16,8 +15,6 @@ use crate::machine::Conjugate;
 use crate::pool::Pool;
 use crate::problem::{Prepared, TargetScale};
 
-/// How many folds.
-const FOLDS: usize = 5;
 /// With more samples than this, the eigenvalues of leave-one-out take longer than folds.
 const LARGEST: usize = 2000;
 /// Ridges are 10^{k/4}, k from …
@@ -179,43 +176,6 @@ impl Prepared {
             value: value.unwrap_or_else(|| problem.spec().machine.number(parameter)),
             by: format!("{} folds", folds.len()),
         })
-    }
-
-    /// Folds of every sample set, with the mix of its tasks' labels.
-    fn folds(&self, seed: u64) -> Result<Vec<Fold>> {
-        let problem = self.problem();
-        let mut strata: Vec<Vec<Vec<u64>>> = problem
-            .samples()
-            .iter()
-            .map(|set| vec![Vec::new(); set.count()])
-            .collect();
-        for (number, task) in problem.tasks().iter().enumerate() {
-            if let Targets::Labels(labels) = &task.targets {
-                let own = &mut strata[task.samples];
-                for (row, label) in task.rows.iter(own.len()).zip(labels) {
-                    own[row].extend([number as u64, label.to_bits()]);
-                }
-            }
-        }
-        let strata: Vec<Vec<usize>> = strata.iter().map(|own| numbered(own)).collect();
-        let rarest = strata.iter().flat_map(|own| {
-            let kinds = own.iter().max().map_or(0, |most| most + 1);
-            let count = move |kind| own.iter().filter(|&&other| other == kind).count();
-            (0..kinds).map(count)
-        });
-        let count = rarest.min().unwrap_or(0).min(FOLDS);
-        let splits = strata
-            .iter()
-            .map(|own| k_fold(own, None, count, seed))
-            .collect::<Result<Vec<_>>>()?;
-        let fold = |number: usize| Fold {
-            learn: splits.iter().map(|own| own[number].train.clone()).collect(),
-            held: splits
-                .iter()
-                .map(|own| own[number].validation.clone())
-                .collect(),
-        };
-        Ok((0..count).map(fold).collect())
     }
 }
 

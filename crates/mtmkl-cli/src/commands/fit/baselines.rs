@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use anyhow::Result;
-use mtmkl::select::{Fold, Grid, Limits, Metric, Search, Trial, in_parallel, split, usual_problem};
+use mtmkl::select::{
+    Fold, Grid, Limits, Metric, Search, Tasks, Trial, in_parallel, split, usual_problem,
+};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Model, Pool, Prepared};
 use mtmkl_table::{Equals, Goal, Predictions, strata};
@@ -82,7 +84,7 @@ impl Fit {
             let prepared = trained.prepared.with(trained.model.machine(), sharing)?;
             let model = quietly(args, trained, &prepared)?;
             let (own, rows) = ((&self.frame, &judged.records), trained.training_rows);
-            self.predictions(judged, own, rows, &model, trained.prepared)
+            self.predictions(judged, own, rows, (&model, None), trained.prepared)
         };
         let mut add = |name: String, answer: Predictions| {
             if !trained.stop.is_requested() {
@@ -114,7 +116,7 @@ impl Fit {
             if sharing != "independent" {
                 let mut own = args.clone();
                 own.sharing = Some("independent".to_string());
-                let sharing = choices::sharing(&own, trained.rows.len())?;
+                let sharing = choices::sharing(&own, Tasks::Several)?;
                 add("each alone".to_string(), with(&sharing)?);
             }
         }
@@ -131,20 +133,27 @@ impl Fit {
         let (mut frame, mut records) = (self.frame.clone(), self.records.clone());
         let mut asked = judged.records.clone();
         (frame.task, records.task, asked.task) = (None, None, None);
+        frame.learn_classes(&records, &self.train);
         let dataset = self.dataset(&frame, &records, &self.train, Equals::Merged)?;
         let rows = self.training_rows(&dataset.rows);
         let mut own = args.clone();
         own.sharing = None;
-        let spec = choices::problem(&own, 1)?;
+        let spec = choices::problem(&own, Tasks::One)?;
         let problem = usual_problem(spec, args.normalize, dataset.samples, dataset.tasks)?;
         let prepared = problem.prepare(&preparation_of(args, &self.ledger)?)?;
         let model = quietly(args, trained, &prepared)?;
-        self.predictions(judged, (&frame, &asked), &rows, &model, &prepared)
+        self.predictions(judged, (&frame, &asked), &rows, (&model, None), &prepared)
     }
 
     /// The kernel that does best alone, by cross-validation on the training rows; the rows to judge by have no say.
     fn best_single(&self, args: &FitArgs, trained: &Trained<'_>) -> Result<Option<usize>> {
-        let main = metric(args.metric.as_deref(), &self.frame.goal)?;
+        let main = metric(args.metric.as_deref(), &self.frame.goal, true)?;
+        // Decisions on folds are no probabilities.
+        let main = if main.is_for_probabilities() {
+            Metric::Accuracy
+        } else {
+            main
+        };
         let problem = trained.prepared.problem();
         let sets: Vec<Vec<usize>> = (0..problem.spec().kernels.len())
             .map(|kernel| vec![kernel])
@@ -243,8 +252,7 @@ impl Fit {
         main: Metric,
     ) -> Result<f64> {
         let goal = &self.frame.goal;
-        let machine = trial.model.machine().build();
-        let predictions = Predictions::of_decisions(goal, machine.as_ref(), &trial.decisions);
+        let predictions = Predictions::of_decisions(goal, trial.model, &trial.decisions);
         let held = fold.held.iter().zip(rows);
         let held: Vec<usize> = held
             .flat_map(|(held, rows)| held.iter().map(|&row| rows[row]))

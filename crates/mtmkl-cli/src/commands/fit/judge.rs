@@ -1,8 +1,9 @@
 //! Which rows a model is judged by, and its scores there beside those of simpler models.
 
 use anyhow::{Result, bail};
+use mtmkl::select::Calibration;
 use mtmkl::{Model, Prepared, Stop, Task};
-use mtmkl_table::{Frame, Goal, Predictions, Records, Table};
+use mtmkl_table::{Frame, Predictions, Records, Table};
 use serde_json::json;
 
 use super::baselines::Wanted;
@@ -36,6 +37,8 @@ pub(super) struct Trained<'a> {
     /// The same in the table.
     pub(super) training_rows: &'a [Vec<usize>],
     pub(super) stop: &'a Stop,
+    /// What makes probabilities of its decisions, where that was asked for.
+    pub(super) calibration: Option<&'a Calibration>,
 }
 
 /// Scores of the model and its baselines, on rows that were held out or, without such, on the training rows.
@@ -67,7 +70,11 @@ impl Fit {
             guards::note_unknown_classes(&self.frame, &table.source, &records);
             let names = records.task.iter().flat_map(|names| names.groups());
             let mut names = names.map(|(name, _)| name);
-            let strange = names.find(|name| tasks.iter().all(|task| task.name != *name));
+            let known = self
+                .frame
+                .goal
+                .tasks_of(tasks.iter().map(|task| &task.name));
+            let strange = names.find(|name| !known.contains(name));
             if let Some(name) = strange {
                 bail!(
                     "{}: there is no task `{name}` in {}, so it cannot be scored; leave its rows out",
@@ -133,7 +140,7 @@ impl Fit {
         judged: &Judged,
         (frame, records): (&Frame, &Records),
         training_rows: &[Vec<usize>],
-        model: &Model,
+        model: (&Model, Option<&Calibration>),
         prepared: &Prepared,
     ) -> Result<Predictions> {
         let asked = Asked {
@@ -142,8 +149,9 @@ impl Fit {
             cross: &judged.cross,
         };
         let predictor = Predictor {
-            model,
+            model: model.0,
             frame,
+            calibration: model.1,
             new_tasks: false,
             training_rows,
             limit: self.ledger.limit(),
@@ -159,18 +167,24 @@ impl Fit {
         trained: &Trained<'_>,
     ) -> Result<Scores> {
         let (frame, records) = (&self.frame, &judged.records);
-        let main = metric(args.metric.as_deref(), &frame.goal)?;
+        let main = metric(args.metric.as_deref(), &frame.goal, args.probability)?;
         let own = (frame, records);
         let rows = trained.training_rows;
-        let learned = self.predictions(judged, own, rows, trained.model, trained.prepared)?;
+        let model = (trained.model, trained.calibration);
+        let learned = self.predictions(judged, own, rows, model, trained.prepared)?;
         let confusion = judged
             .held_out
             .then(|| Confusion::of(frame, records, &learned));
         let mut answers = vec![("learned".to_string(), learned)];
         let mut majority = None;
         if judged.held_out
-            && let Some((word, answer)) =
-                constant::predictions(frame, &self.records, &self.train, records)?
+            && let Some((word, answer)) = constant::predictions(
+                frame,
+                &self.records,
+                &self.train,
+                records,
+                trained.calibration.is_some(),
+            )?
         {
             majority = word;
             answers.push((constant::name(&frame.goal).to_string(), answer));
@@ -203,7 +217,7 @@ impl Fit {
         Ok(Scores {
             split: judged.split.clone(),
             held_out: judged.held_out,
-            by_class: matches!(frame.goal, Goal::Multiclass { .. }),
+            by_class: frame.goal.is_by_class(),
             methods,
             confusion: confusion.flatten(),
             remarks,

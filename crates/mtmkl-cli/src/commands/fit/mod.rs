@@ -12,9 +12,9 @@ mod save;
 use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::ledger::{Ledger, bytes_of};
-use mtmkl::select::{Price, usual_problem};
+use mtmkl::select::{Limits, Price, usual_problem};
 use mtmkl::{Model, Normalization, ProblemSpec, Stop, Task};
-use mtmkl_table::{Equals, Frame, Table, keep, problem_of};
+use mtmkl_table::{Equals, Frame, Table, keep, keep_calibration, problem_of};
 use serde_json::json;
 
 use self::judge::{Scores, Trained};
@@ -111,7 +111,7 @@ impl Fit {
         stop: impl FnOnce() -> Stop,
     ) -> Result<Learned> {
         let Sets { dataset, _held } = sets;
-        let spec = choices::problem(args, dataset.tasks.len())?;
+        let spec = choices::problem(args, self.tasks(dataset.tasks.len()))?;
         let odd = check_columns(&spec, &self.frame, &self.table, args.normalize)?;
         let judged = self.judged(args, &dataset.tasks)?;
         // Rows to be scored are made when they are, after the fit.
@@ -140,6 +140,13 @@ impl Fit {
         let mut warnings = guards::of_kernels(args, &prepared, &odd);
         let (prepared, price) = price::priced(args, prepared, &fitting).map_err(located)?;
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
+        let calibration = if args.probability {
+            let limits = Limits::from(&fitting);
+            let made = prepared.calibrate(&model, &dataset.counts, &limits);
+            made.map_err(located)?
+        } else {
+            None
+        };
         drop(fitting);
         let training_rows = self.training_rows(&rows);
         let trained = Trained {
@@ -148,6 +155,7 @@ impl Fit {
             rows: &rows,
             training_rows: &training_rows,
             stop: &stop,
+            calibration: calibration.as_ref(),
         };
         let scores = self.scores(args, &judged, &trained)?;
         progress.finish();
@@ -156,6 +164,9 @@ impl Fit {
             output::note(text);
         }
         self.keep_notes(&mut model, &training_rows, &scores)?;
+        if let Some(calibration) = &calibration {
+            keep_calibration(model.notes_mut(), calibration)?;
+        }
         Ok(Learned {
             model,
             ledger: self.ledger.clone(),

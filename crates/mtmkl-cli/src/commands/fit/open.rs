@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
-use mtmkl::select::{Fold, usual_kernels_without_targets};
+use mtmkl::select::{Fold, Tasks, usual_kernels_without_targets};
 use mtmkl_table::{
     Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Table, sample, split,
     usual_scaling,
@@ -173,6 +173,11 @@ pub(in crate::commands) fn note_rows(
 }
 
 impl Fit {
+    /// What so many tasks of the core are.
+    pub(in crate::commands) fn tasks(&self, count: usize) -> Tasks {
+        Tasks::new(count, self.frame.goal.is_by_class())
+    }
+
     /// Reads and checks everything that a command with the flags of `fit` learns from.
     pub(in crate::commands) fn open(args: &mut FitArgs, command: &str) -> Result<Self> {
         let data = args.data.clone().with_context(|| {
@@ -180,6 +185,12 @@ impl Fit {
         })?;
         // What the columns are depends on it.
         choices::machine(args)?;
+        if args.probability && args.targets() != TargetKind::Labels {
+            bail!(
+                "--probability is about classes, which machine {} does not tell apart",
+                args.machine
+            );
+        }
         if !args.said.kernels && args.targets() == TargetKind::Unlabelled {
             args.kernel = usual_kernels_without_targets();
         }
@@ -239,7 +250,7 @@ impl Fit {
         Ok(fit)
     }
 
-    /// Learns what fills gaps and how columns are scaled, from the rows to learn from.
+    /// Learns what fills gaps, how columns are scaled and which classes each task has, from the rows to learn from.
     fn learn_columns(&mut self, args: &FitArgs) -> Result<()> {
         let scale = match args.scale {
             Some(said) => said,
@@ -251,6 +262,7 @@ impl Fit {
         let weights: Option<Vec<f64>> =
             weights.map(|weights| train.iter().map(|&row| weights[row]).collect());
         let (frame, table) = (&mut self.frame, &self.table);
+        frame.learn_classes(records, train);
         Ok(frame.learn(table, &positions, weights.as_deref(), args.missing, scale)?)
     }
 

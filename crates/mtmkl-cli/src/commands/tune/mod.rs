@@ -94,11 +94,8 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     {
         args.fit.ignore.push(group);
     }
-    if wanted.is_nothing() {
-        wanted::by_pairs(&mut args.fit);
-        if !args.fit.said.kernels {
-            args.fit.kernel = usual_kernels_to_search();
-        }
+    if wanted.is_nothing() && !args.fit.said.kernels {
+        args.fit.kernel = usual_kernels_to_search();
     }
     let is_piped = args.fit.data.as_deref() == Some(Path::new("-"));
     if args.nested.is_some() && is_piped {
@@ -220,7 +217,7 @@ impl Tune {
         if kernel_sets.is_empty() {
             kernel_sets.push(args.fit.kernel.clone());
         }
-        let metric = metric(args.fit.metric.as_deref(), &fit.frame.goal)?;
+        let metric = metric(args.fit.metric.as_deref(), &fit.frame.goal, false)?;
         if fit.frame.goal == Goal::OneClass && (fit.frame.target.is_none() || args.inlier.is_none())
         {
             bail!(
@@ -236,9 +233,9 @@ impl Tune {
             .map(|split| fold_of(split, &fit.train, dataset))
             .collect();
         let mut about = String::new();
+        let tasks = fit.tasks(dataset.tasks.len());
         let plan = if wanted.is_nothing() {
-            let by_class = matches!(fit.frame.goal, Goal::Multiclass { .. });
-            let learned = wanted::learned(&args.fit, dataset.tasks.len(), by_class)?;
+            let learned = wanted::learned(&args.fit, tasks)?;
             about = serde_json::to_string(&(&machine, &learned))?;
             let kernels = choices::kernels(&args.fit.registry, &args.fit.kernel)?;
             let held: Vec<usize> = splits.iter().map(|split| split.validation.len()).collect();
@@ -251,12 +248,7 @@ impl Tune {
             }
             Plan::Usual(Box::new(search))
         } else {
-            Plan::of_grid(wanted.grid(
-                &machine,
-                &args.fit,
-                dataset.tasks.len(),
-                kernel_sets.len(),
-            )?)
+            Plan::of_grid(wanted.grid(&machine, &args.fit, tasks, kernel_sets.len())?)
         };
         Ok(Self {
             fit,
@@ -297,20 +289,8 @@ impl Tune {
         let held = &self.folds[trial.fold].held;
         let frame = &self.fit.frame;
         let raw_rows = |set: usize| held[set].iter().map(move |&row| dataset.rows[set][row]);
-        let (rows, predictions): (Vec<usize>, Predictions) = match &frame.goal {
-            Goal::Multiclass { classes, scheme } => (
-                raw_rows(0).collect(),
-                Predictions::of_classes(classes, *scheme, &trial.decisions),
-            ),
-            goal => {
-                let machine = trial.model.machine().build();
-                // With a task column, each task has a sample set of its own, in the same order.
-                let rows: Vec<usize> = (0..held.len()).flat_map(raw_rows).collect();
-                let decisions = &trial.decisions;
-                let predictions = Predictions::of_decisions(goal, machine.as_ref(), decisions);
-                (rows, predictions)
-            }
-        };
+        let rows: Vec<usize> = (0..held.len()).flat_map(raw_rows).collect();
+        let predictions = Predictions::of_decisions(&frame.goal, trial.model, &trial.decisions);
         score(
             frame,
             &self.fit.records.select(&rows),

@@ -95,7 +95,7 @@ impl Tune {
         dataset: &'a Dataset,
         stop: &Stop,
     ) -> Result<Rounds<'a>> {
-        let spec = choices::problem(&args.fit, self.tasks.len())?;
+        let spec = choices::problem(&args.fit, self.fit.tasks(self.tasks.len()))?;
         check_columns(&spec, &self.fit.frame, &self.fit.table, args.fit.normalize)?;
         let located = |error| self.fit.located(error, &self.rows, &self.tasks, &args.fit);
         let kernel_sets = self.positions(&spec.kernels)?;

@@ -3,9 +3,8 @@
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::entry::Parameter;
 use mtmkl::machine::MachineSpec;
-use mtmkl::select::{Axis, Grid, UsualSearch};
+use mtmkl::select::{Axis, Grid, Tasks, UsualSearch};
 use mtmkl::sharing::SharingSpec;
-use mtmkl_table::Multiclass;
 
 use crate::args::{FitArgs, TuneArgs};
 use crate::{choices, parameters};
@@ -91,7 +90,7 @@ impl Wanted {
         &self,
         machine: &MachineSpec,
         args: &FitArgs,
-        tasks: usize,
+        tasks: Tasks,
         kernel_sets: usize,
     ) -> Result<Grid> {
         let sharings = self.sharings(args, tasks)?;
@@ -104,7 +103,7 @@ impl Wanted {
     }
 
     /// The sharings of the grid, or the one that `fit` would take.
-    fn sharings(&self, args: &FitArgs, tasks: usize) -> Result<Vec<SharingSpec>> {
+    fn sharings(&self, args: &FitArgs, tasks: Tasks) -> Result<Vec<SharingSpec>> {
         let mut args = args.clone();
         for axis in &self.axes {
             // A sharing that must be given a value gets one of those to come.
@@ -132,22 +131,9 @@ impl Wanted {
     }
 }
 
-/// More than two classes are told apart by pairs where no flag says otherwise: on the sets of ADR 25 that predicts better than one against
-/// all others, and takes less time.
-pub(super) fn by_pairs(args: &mut FitArgs) {
-    if !args.parameters.is_given("multiclass") {
-        args.multiclass = Multiclass::Ovo;
-    }
-}
-
-/// The sharings of learned weights that the usual search tries: the one that `fit` would take, one for all where tasks are made from classes;
-/// with several p where none is given.
-pub(super) fn learned(args: &FitArgs, tasks: usize, by_class: bool) -> Result<Vec<SharingSpec>> {
-    let mut args = args.clone();
-    if by_class && args.sharing.is_none() {
-        args.sharing = Some("common".to_string());
-    }
-    let sharing = choices::sharing(&args, tasks)?;
+/// The sharings of learned weights that the usual search tries: the one that `fit` would take, with several p where none is given.
+pub(super) fn learned(args: &FitArgs, tasks: Tasks) -> Result<Vec<SharingSpec>> {
+    let sharing = choices::sharing(args, tasks)?;
     Ok(if args.parameters.is_given("p") {
         vec![sharing]
     } else {
