@@ -330,7 +330,16 @@ class _Rows:
             answers.append(Answer(places[places >= 0], number, np.column_stack(own)))
         shown = copy.copy(judge)
         shown._answers = lambda X, task: (len(test), answers)  # type: ignore[method-assign]
+        if is_classifier(shown):
+            shown.predict_proba = predict_proba
         return shown
+
+
+def predict_proba(*_: Any, **__: Any) -> None:
+    """What a classifier has on folds; scikit-learn goes by the name."""
+    raise ValueError(
+        "MKLSearchCV chooses by decisions, and this scoring is about probabilities; choose by accuracy or roc_auc, or use GridSearchCV"
+    )
 
 
 def _cell(estimator: MKLEstimator, problem: Problem) -> tuple[str, str]:

@@ -98,7 +98,8 @@ pub fn metric(name: Option<&str>, goal: &Goal, has_probabilities: bool) -> Resul
             metric.name(),
             match (metric.is_for_probabilities(), numbers) {
                 (true, true) => "probabilities of classes, and numbers are predicted here",
-                (true, false) => "probabilities, which fit makes with --probability",
+                (true, false) =>
+                    "probabilities, which fit learns with --probability (tune chooses without them)",
                 (_, true) => "classes, and numbers are predicted here",
                 (_, false) => "numbers, and classes are predicted here",
             },

@@ -55,3 +55,64 @@ pub(crate) fn coupled(classes: usize, second: &[f64]) -> Vec<f64> {
     }
     p
 }
+
+#[cfg(test)]
+mod tests {
+    use mtmkl::random::Random;
+
+    use super::*;
+
+    fn loss(p: &[f64], second: &[f64]) -> f64 {
+        let terms = Multiclass::pairs(p.len())
+            .zip(second)
+            .map(|((i, j), &of_j)| (of_j * p[i] - (1.0 - of_j) * p[j]).powi(2));
+        terms.sum()
+    }
+
+    #[test]
+    fn pairs_that_agree_give_the_probabilities_they_come_from() {
+        let mut random = Random::new(1);
+        for k in 2..8 {
+            let raw: Vec<f64> = (0..k).map(|_| 0.05 + random.uniform()).collect();
+            let sum: f64 = raw.iter().sum();
+            let p: Vec<f64> = raw.iter().map(|value| value / sum).collect();
+            let second: Vec<f64> = Multiclass::pairs(k)
+                .map(|(i, j)| p[j] / (p[i] + p[j]))
+                .collect();
+            for (found, wanted) in coupled(k, &second).iter().zip(&p) {
+                assert!((found - wanted).abs() < 1e-5, "{found} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_nearby_is_better() {
+        let mut random = Random::new(2);
+        for k in 2..9 {
+            let second: Vec<f64> = Multiclass::pairs(k)
+                .map(|_| {
+                    if random.uniform() < 0.2 {
+                        1.0
+                    } else {
+                        random.uniform()
+                    }
+                })
+                .collect();
+            let p = coupled(k, &second);
+            assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            assert!(p.iter().all(|one| *one >= 0.0), "{p:?}");
+            let own = loss(&p, &second);
+            for _ in 0..200 {
+                let (from, to) = (
+                    (random.uniform() * k as f64) as usize,
+                    (random.uniform() * k as f64) as usize,
+                );
+                let share = (0.05 * random.uniform()).min(p[from]);
+                let mut other = p.clone();
+                other[from] -= share;
+                other[to] += share;
+                assert!(loss(&other, &second) >= own - 1e-9, "{p:?}");
+            }
+        }
+    }
+}

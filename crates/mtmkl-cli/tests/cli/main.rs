@@ -14,6 +14,7 @@ mod invariance;
 mod model_file;
 mod names;
 mod precomputed;
+mod probability;
 mod results;
 mod schema;
 mod spellings;
