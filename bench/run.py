@@ -17,7 +17,22 @@ from time import perf_counter
 import page
 from common import ROOT, Bench
 
-SECTIONS = ["given", "price", "grams", "easymkl", "tang", "passes", "growth", "many", "tune", "boundary", "reading", "defaults", "accuracy"]
+SECTIONS = [
+    "given",
+    "price",
+    "grams",
+    "easymkl",
+    "tang",
+    "passes",
+    "growth",
+    "many",
+    "tune",
+    "boundary",
+    "reading",
+    "defaults",
+    "accuracy",
+    "probability",
+]
 
 
 def main() -> None:

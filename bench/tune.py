@@ -75,7 +75,7 @@ def ours(bench, table, grid):
     """Seconds, and the winning cell."""
     cells = [part for name, values in grid.items() for part in ("--grid", f"{name}=" + ",".join(map(str, values)))]
     command = [bench.programs / "mtmkl", "tune", table, "--target", "label", "--scale", "standard", "--normalize", "unit"]
-    command += ["--sharing", "common", "--json", *(part for spec in TEN_KERNELS for part in ("--kernel", spec))]
+    command += ["--sharing", "common", "--multiclass", "ova", "--json", *(part for spec in TEN_KERNELS for part in ("--kernel", spec))]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         printed = subprocess.run([*command, *cells], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._baselines import baselines
     from ._classifier import MKLClassifier
     from ._core import __version__
     from ._files import load
@@ -53,6 +54,7 @@ __all__ = [
     "Tang",
     "Uniform",
     "__version__",
+    "baselines",
     "kernel_specs",
     "load",
     "plot_boundary",
@@ -62,6 +64,7 @@ __all__ = [
 
 #: Where names are found when they are asked for: the program `mtmkl` needs none of them, and should not wait for scikit-learn.
 _MODULES = {
+    "_baselines": ["baselines"],
     "_classifier": ["MKLClassifier"],
     "_core": ["__version__"],
     "_files": ["load"],

@@ -91,6 +91,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     normalize: Any
     scale: str
     indefinite: str
+    precision: str
     solver: str
     tol: float
     max_iter: int
@@ -280,6 +281,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _limits(self) -> Limits:
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise ValueError(f"max_iter is {self.max_iter!r}, expected a whole number of passes from 1")
+        if self.precision not in ("double", "single"):
+            raise ValueError(f"precision is {self.precision!r}, expected 'double' or 'single'")
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         return {
             "tolerance": self._number("tol"),
@@ -288,6 +291,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             "threads": threads(self.n_jobs),
             "seed": seed,
             "memory_limit": self._number("memory_limit"),
+            "precision": self.precision,
         }
 
     def _notes(self, frame: _core.Frame, origins: Sequence[NDArray[np.intp]], extra: dict[str, Any]) -> dict[str, str]:

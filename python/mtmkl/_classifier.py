@@ -71,6 +71,9 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     indefinite : {"check", "assume", "allow"}, default="check"
         What to do about kernels that may not be positive semi-definite (precomputed, callable, sigmoid): check and refuse them, assume that
         they are definite, or allow them, which gives a local answer without certificate.
+    precision : {"double", "single"}, default="double"
+        How kernel matrices are kept: 8 bytes a value, or 4, in half the memory and less time for large matrices. Of matrices that were
+        given, the certificate is then that of the kernels as rounded (``rounded_``).
     solver : {"newton", "epf"}, default="newton"
         Second-order steps, or the paper's Algorithm 1.
     tol : float, default=1e-4
@@ -110,7 +113,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     fallback_ : str or None
         Why it is not the one that was asked for: "sharing" or "indefinite", which are beyond "newton".
     rounded_ : bool
-        Whether objective, bound and gap are those of kernels as rounded (``mtmkl fit --precision single`` on given matrices).
+        Whether objective, bound and gap are those of kernels as rounded (``precision="single"`` on given matrices).
     scores_ : dict or None
         The scores that the program kept with a model, as ``mtmkl inspect --json`` shows them; None for models fitted here.
     trace_ : structured ndarray
@@ -163,6 +166,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         scale: str = "auto",
         normalize: bool | str = "auto",
         indefinite: str = "check",
+        precision: str = "double",
         solver: str = "newton",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -185,6 +189,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.scale = scale
         self.normalize = normalize
         self.indefinite = indefinite
+        self.precision = precision
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

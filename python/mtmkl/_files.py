@@ -135,6 +135,7 @@ def _limits(settings: str, known: Collection[str]) -> dict[str, Any]:
         "memory-limit": "memory_limit",
         "seed": "random_state",
         "scale": "scale",
+        "precision": "precision",
         "target-scale": "target_scale",
     }
     limits = {ours: found[theirs] for theirs, ours in names.items() if theirs in found and ours in known}

@@ -37,6 +37,7 @@ class Limits(TypedDict):
     threads: int
     seed: int
     memory_limit: float
+    precision: str
 
 
 class New(TypedDict):

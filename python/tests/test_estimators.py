@@ -471,3 +471,16 @@ def test_blobs_with_very_unequal_class_weights():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = MKLClassifier(class_weight={0: 1000, 1: 0.0001}).fit(X, y)
     assert np.mean(model.predict(X) == 0) > 0.87
+
+
+def test_single_precision(rng):
+    X = rng.normal(size=(80, 3))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, 0)
+    double = MKLClassifier(["linear", "rbf:sigma=1"], tol=1e-6).fit(X, y)
+    single = MKLClassifier(["linear", "rbf:sigma=1"], tol=1e-6, precision="single").fit(X, y)
+    assert single.status_ == "converged" and not single.rounded_
+    np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), atol=1e-3)
+    stack = np.stack([X @ X.T, np.eye(80)])
+    assert MKLClassifier("precomputed", precision="single").fit(stack, y).rounded_
+    with pytest.raises(ValueError, match="precision is 'half', expected 'double' or 'single'"):
+        MKLClassifier(precision="half").fit(X, y)

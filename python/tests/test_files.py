@@ -229,7 +229,15 @@ def test_a_model_of_the_library_has_no_description_and_works(tmp_path, rng):
             {"name": name, "samples": at, "rows": None, "kind": "labels", "targets": labels, "weights": None}
             for at, name in enumerate("ab")
         ],
-        limits={"tolerance": 1e-4, "max_passes": 100, "time_limit": None, "threads": 1, "seed": 0, "memory_limit": 1.0},
+        limits={
+            "tolerance": 1e-4,
+            "max_passes": 100,
+            "time_limit": None,
+            "threads": 1,
+            "seed": 0,
+            "memory_limit": 1.0,
+            "precision": "double",
+        },
         notes={},
     )
     bare.save(tmp_path / "model.mtmkl")

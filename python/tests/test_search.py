@@ -174,7 +174,7 @@ def test_the_program_says_the_same(tmp_path, program):
     results = zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
     found = {(params["C"], params["p"]): mean for params, mean in results}
     for cell in tuned["cells"]:
-        assert found[cell["machine"]["C"], cell["sharing"]["p"]] == pytest.approx(cell["mean"], abs=0.01)
+        assert found[cell["machine"]["C"], cell["sharing"]["p"]] == pytest.approx(cell["mean"], abs=1e-9)
 
 
 def test_what_is_refused():

@@ -161,6 +161,8 @@ pub(crate) struct Limits {
     seed: u64,
     #[pyo3(item)]
     memory_limit: f64,
+    #[pyo3(item)]
+    precision: String,
 }
 
 impl Limits {
@@ -182,6 +184,7 @@ impl Limits {
         Ok(Preparation {
             ledger: Ledger::new(memory_limit),
             definiteness,
+            precision: read_word("precision", &self.precision)?,
             pool: Some(pool(self.threads)?),
             ..Preparation::default()
         })

@@ -19,9 +19,6 @@ type Rows = (Vec<Vec<usize>>, Vec<Vec<usize>>);
 /// What a round tells of a fit: cell, fold, seconds, whether it converged, and the decision values of the rows kept aside, by task.
 type Told<'py> = (usize, usize, f64, bool, Vec<Bound<'py, PyArray1<f64>>>);
 
-/// The certified relative gap that is enough for the scores of a grid.
-const TOLERANCE: f64 = 1e-3;
-
 /// Which cells are fitted: those of a grid, or as the usual search asks for them.
 enum Plan {
     Grid(Grid, bool),
@@ -105,15 +102,10 @@ impl Search {
             .into_iter()
             .map(|(learn, held)| Fold { learn, held })
             .collect();
-        let is_usual = cells.is_none();
-        let limits = select::Limits {
-            tolerance: fitting.tolerance.max(if is_usual {
-                UsualSearch::TOLERANCE
-            } else {
-                TOLERANCE
-            }),
-            ..select::Limits::from(&fitting)
-        };
+        let mut limits = select::Limits::from(&fitting);
+        if cells.is_none() {
+            limits.tolerance = limits.tolerance.max(UsualSearch::TOLERANCE);
+        }
         let held: Vec<usize> = folds
             .iter()
             .map(|fold| fold.held.iter().map(Vec::len).sum())

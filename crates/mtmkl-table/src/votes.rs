@@ -56,6 +56,20 @@ pub fn winner(scores: &[f64]) -> usize {
     best
 }
 
+/// The places of the machines of some classes among those of all.
+fn places(scheme: Multiclass, classes: &[usize], all: usize) -> Vec<usize> {
+    match scheme {
+        Multiclass::Ova => classes.to_vec(),
+        Multiclass::Ovo => Multiclass::pairs(classes.len())
+            .map(|(first, second)| {
+                let (first, second) = (classes[first], classes[second]);
+                // Those of the classes before, then those of its own.
+                first * (2 * all - first - 1) / 2 + second - first - 1
+            })
+            .collect(),
+    }
+}
+
 /// Predictions for all rows, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct Predictions {
@@ -109,6 +123,10 @@ impl Predictions {
             self.probabilities = vec![vec![0.0; self.labels.len()]; goal.classes().len()];
         }
         let classes = goal.classes_on(set);
+        let places = match goal {
+            Goal::Multiclass { scheme, .. } => places(*scheme, &classes, goal.classes().len()),
+            _ => Vec::new(),
+        };
         for (at, &row) in rows.iter().enumerate() {
             let own: Vec<f64> = decisions.iter().map(|machine| machine[at]).collect();
             let positive = sigmoids.map(|sigmoids| {
@@ -118,7 +136,8 @@ impl Predictions {
                     .collect()
             });
             if let Goal::Multiclass { scheme, .. } = goal {
-                self.decide_between(row, goal, &classes, *scheme, &own, positive);
+                let between = (classes.as_slice(), places.as_slice());
+                self.decide_between(row, goal, between, *scheme, &own, positive);
             } else {
                 self.fill(row, goal, machine, own[0], positive);
             }
@@ -130,7 +149,7 @@ impl Predictions {
         &mut self,
         row: usize,
         goal: &Goal,
-        classes: &[usize],
+        (classes, places): (&[usize], &[usize]),
         scheme: Multiclass,
         decisions: &[f64],
         positive: Option<Vec<f64>>,
@@ -143,19 +162,8 @@ impl Predictions {
         let all = goal.classes();
         self.labels[row].clone_from(&all[best]);
         self.numbers[row] = best as f64;
-        // The places of these machines among those of all classes.
-        let place = |machine: usize| match scheme {
-            Multiclass::Ova => classes[machine],
-            Multiclass::Ovo => {
-                let mut pairs = Multiclass::pairs(classes.len());
-                let (first, second) = pairs.nth(machine).unwrap_or_default();
-                let (first, second) = (classes[first], classes[second]);
-                // Those of the classes before, then those of its own.
-                first * (2 * all.len() - first - 1) / 2 + second - first - 1
-            }
-        };
-        for (machine, &decision) in decisions.iter().enumerate() {
-            self.decisions[row][place(machine)] = decision;
+        for (&place, &decision) in places.iter().zip(decisions) {
+            self.decisions[row][place] = decision;
         }
         if let Some(positive) = positive {
             let own = class_probabilities(scheme, classes.len(), &positive);
