@@ -39,8 +39,8 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
     errors, each kernel alone, the average of all, and learned weights with p = 1, 2 and 4, in rounds.
 
     Without a grid a certified gap of 1e-2 is enough on folds; the best parameters are then fitted to the estimator's ``tol``. What does not
-    depend on y (``gamma=scale``, say) comes from all rows given to `fit`; put the search inside `cross_val_score` for an estimate of its own
-    score that makes everything anew.
+    depend on y (``gamma=scale``, say) comes from all rows given to `fit`; put the search inside `cross_val_score` for an estimate of its
+    own score that makes everything anew.
 
     Parameters
     ----------
