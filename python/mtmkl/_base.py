@@ -55,6 +55,10 @@ class Problem:
     origins: list[NDArray[np.intp]]
     #: The sum of the sample weights of each task.
     totals: list[float]
+    #: For each sample set, how often each of its rows counts.
+    counts: list[Vector]
+    #: What an error costs, where that depends on which rows are learned from.
+    factors: Factors | None
     extra: dict[str, Any]
 
 
@@ -195,7 +199,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         }
         if getattr(self, "probability", False):
             arguments["counts"] = counts
-        self._learn(Problem(arguments, kernels, frame, origins, totals, extra or {}))
+        self._learn(Problem(arguments, kernels, frame, origins, totals, counts, factors, extra or {}))
         return self
 
     def _targets(self, frame: _core.Frame, name: str, values: Vector | None) -> list[tuple[str, Vector | None]]:

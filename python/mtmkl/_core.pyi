@@ -22,11 +22,13 @@ __all__ = [
     "named",
     "program",
     "sample_sets",
+    "search_tolerance",
     "sharings",
     "task_groups",
     "usual_kernels",
     "usual_kernels_to_search",
     "usual_kernels_without_targets",
+    "usual_scale",
     "usual_sharing",
 ]
 
@@ -158,6 +160,8 @@ def usual_kernels() -> list[str]: ...
 def usual_kernels_to_search() -> list[str]: ...
 def usual_kernels_without_targets() -> list[str]: ...
 def usual_sharing(machine: str, tasks: int, of_classes: bool) -> str: ...
+def search_tolerance() -> float: ...
+def usual_scale(kernels: Sequence[str]) -> str: ...
 def sharings() -> list[tuple[str, list[str], list[str]]]: ...
 def fit(
     *,
@@ -194,6 +198,7 @@ class Search:
         tasks: Sequence[Task],
         limits: Limits,
         folds: Sequence[tuple[list[list[int]], list[list[int]]]],
+        weights: Sequence[Sequence[NDArray[np.float64]]] | None,
         cells: Sequence[tuple[str, str]] | None,
         exponents: bool,
     ) -> Search: ...

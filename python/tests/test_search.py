@@ -150,7 +150,7 @@ def test_the_usual_search_of_regression_of_stacks_and_of_one_kernel(capsys):
     alone = MKLSearchCV(MKLRegressor("precomputed", machine="svr")).fit(stack, y)
     assert alone.predict(stack).shape == (120,)
     one = MKLSearchCV(MKLRegressor("rbf:sigma=2")).fit(X, y)
-    assert set(one.best_params_) == {"alpha", "sharing"}
+    assert set(one.best_params_) - {"scale"} == {"alpha", "sharing"}
     own = MKLSearchCV(MKLRegressor(KERNELS, sharing=Uniform())).fit(X, y)
     assert own.best_score_ > 0
 
@@ -175,6 +175,35 @@ def test_the_program_says_the_same(tmp_path, program):
     found = {(params["C"], params["p"]): mean for params, mean in results}
     for cell in tuned["cells"]:
         assert found[cell["machine"]["C"], cell["sharing"]["p"]] == pytest.approx(cell["mean"], abs=1e-9)
+
+
+def test_classes_are_balanced_by_what_a_fold_learns_from(tmp_path, program):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] + 0.8 * rng.normal(size=200) > 1.2, "rare", "usual")
+    fold = rng.permutation(np.arange(200) % 4)
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y, fold=fold)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    flags = "--target label --group fold --folds 4 --grid C=0.1,1,10 --kernel linear --kernel rbf:sigma=1 --class-weight balanced"
+    command = [str(program), "tune", "t.csv", *flags.split(), "--metric", "balanced-accuracy", "--json"]
+    tuned = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)["tune"]
+    splits = [(np.flatnonzero(fold != at), np.flatnonzero(fold == at)) for at in range(4)]
+    estimator = MKLClassifier(["linear", "rbf:sigma=1"], class_weight="balanced")
+    search = MKLSearchCV(estimator, {"C": [0.1, 1.0, 10.0]}, cv=splits, scoring="balanced_accuracy").fit(table[["a", "b", "c"]], y)
+    np.testing.assert_allclose([cell["mean"] for cell in tuned["cells"]], search.cv_results_["mean_test_score"], atol=1e-9)
+
+
+def test_scalings_of_the_winner(tmp_path, program):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(150, 4)) * np.array([1, 1, 1e-3, 1e-3])
+    y = np.where(X[:, 0] + X[:, 1] > 1, "far", "near")
+    table = pd.DataFrame(X, columns=list("abcd"))
+    search = MKLSearchCV(MKLClassifier(["linear", "rbf:sigma=median"])).fit(table, y)
+    tried = [params.get("scale", "auto") for params in search.cv_results_["params"]]
+    assert tried[-2:] == ["minmax", "none"] and set(tried[:-2]) == {"auto"}
+    assert search.best_score_ == np.nanmax(search.cv_results_["mean_test_score"][-2:].tolist() + [search.best_score_])
+    said = MKLSearchCV(MKLClassifier(["linear", "rbf:sigma=median"], scale="standard")).fit(table, y)
+    assert all("scale" not in params for params in said.cv_results_["params"])
 
 
 def test_what_is_refused():

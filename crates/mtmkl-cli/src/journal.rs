@@ -140,15 +140,6 @@ impl Journal {
         file.write_all(text.as_bytes())
             .with_context(|| format!("cannot write the journal {}", self.path.display()))
     }
-
-    /// Takes it away: the work is done.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn remove(self) -> Result<()> {
-        std::fs::remove_file(&self.path)
-            .with_context(|| format!("cannot remove the journal {}", self.path.display()))
-    }
 }
 
 #[cfg(test)]

@@ -44,11 +44,11 @@ mod _core {
     #[pymodule_export]
     use super::program::program;
     #[pymodule_export]
-    use super::search::Search;
+    use super::search::{Search, search_tolerance};
     #[pymodule_export]
     use super::table::{
         Frame, balanced, column_scales, is_gap, looks_like_numbers, name_order, named, sample_sets,
-        task_groups,
+        task_groups, usual_scale,
     };
     use pyo3::prelude::*;
 

@@ -6,9 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use mtmkl::select::{self, Cell, Chain, Fold, Grid, Trial, UsualSearch, Verdict, in_parallel};
 use mtmkl::{Pool, Preparation, Prepared, Problem, Stop};
-use numpy::PyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
+use crate::convert::vector;
 use crate::enter::{interruptible, released};
 use crate::errors::{self, Origins};
 use crate::fit::{Asked, Limits, Owned, PyTask, Set, read, views};
@@ -43,6 +44,8 @@ pub(crate) struct Search {
     preparation: Preparation,
     kernel_sets: Vec<Vec<usize>>,
     folds: Vec<Fold>,
+    /// By fold and sample set, where the weights of rows depend on the fold.
+    weights: Option<Vec<Vec<Vec<f64>>>>,
     plan: Plan,
     limits: select::Limits,
     threads: usize,
@@ -54,9 +57,10 @@ pub(crate) struct Search {
 #[pymethods]
 impl Search {
     /// Specifications are JSON, as in the model file. With `cells`, (machine, sharing) pairs, each is fitted on each fold; without, the usual
-    /// search goes on from `machine` and, with several p where `exponents`, from `sharing`.
+    /// search goes on from `machine` and, with several p where `exponents`, from `sharing`. `weights` are those of rows, by fold and sample set, where
+    /// they depend on the fold.
     #[new]
-    #[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, folds, cells, exponents))]
+    #[pyo3(signature = (*, kernels, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, folds, weights, cells, exponents))]
     #[allow(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -75,6 +79,7 @@ impl Search {
         tasks: Vec<PyTask<'_>>,
         limits: Limits,
         folds: Vec<Rows>,
+        weights: Option<Vec<Vec<PyReadonlyArray1<'_, f64>>>>,
         cells: Option<Vec<(String, String)>>,
         exponents: bool,
     ) -> PyResult<Self> {
@@ -86,6 +91,12 @@ impl Search {
             target_scale,
             definiteness,
         )?;
+        let own = |sets: &Vec<PyReadonlyArray1<'_, f64>>| {
+            let sets = sets.iter().map(|own| vector(own).map(<[f64]>::to_vec));
+            sets.collect::<PyResult<Vec<Vec<f64>>>>()
+        };
+        let weights = weights.map(|folds| folds.iter().map(own).collect::<PyResult<Vec<_>>>());
+        let weights = weights.transpose()?;
         let cells = cells.map(|cells| cells.iter().map(cell_of).collect::<PyResult<Vec<_>>>());
         let cells = cells.transpose()?;
         let origins = Origins::of(&sets, &tasks);
@@ -141,6 +152,7 @@ impl Search {
             preparation,
             kernel_sets,
             folds,
+            weights,
             plan,
             limits,
             threads,
@@ -160,8 +172,12 @@ impl Search {
         let preparation = self.preparation.clone();
         let (grid, kernel_sets) = (self.grid().clone(), self.kernel_sets.clone());
         let (folds, limits, threads) = (self.folds.clone(), self.limits.clone(), self.threads);
+        let weights = self.weights.clone();
         let work = move || {
-            let search = select::Search::new(&problem, &kernel_sets, &grid, &folds)?;
+            let mut search = select::Search::new(&problem, &kernel_sets, &grid, &folds)?;
+            if let Some(weights) = &weights {
+                search = search.with_weights(weights)?;
+            }
             let prepared = match prepared {
                 Some(prepared) => prepared,
                 None => problem.prepare(&preparation)?,
@@ -236,6 +252,12 @@ impl Search {
             }
         }
     }
+}
+
+/// The certified relative gap that is enough on folds of the usual search.
+#[pyfunction]
+pub(crate) fn search_tolerance() -> f64 {
+    UsualSearch::TOLERANCE
 }
 
 fn cell_of((machine, sharing): &(String, String)) -> PyResult<Cell> {

@@ -119,6 +119,24 @@ pub(crate) fn sample_sets<'py>(
         .collect())
 }
 
+/// How columns are scaled where nothing is said, for these kernels.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn usual_scale(kernels: Vec<String>) -> &'static str {
+    let usual = scaling_for(&kernels);
+    let words = Scaling::WORDS.iter();
+    let mut own = words.filter(|(scaling, ..)| *scaling == usual);
+    own.next().map_or("none", |(_, word, _)| word)
+}
+
+fn scaling_for(kernels: &[String]) -> Scaling {
+    let views = kernels
+        .iter()
+        .map(|spec| mtmkl::kernel::parse_kernels(spec));
+    // What cannot be read is complained about where kernels are made.
+    usual_scaling(&views.filter_map(Result::ok).flatten().collect::<Vec<_>>())
+}
+
 /// The offset and the factor of each column, learned from rows that count as often as their weights say.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
@@ -129,13 +147,7 @@ pub(crate) fn column_scales(
     kernels: Vec<String>,
 ) -> PyResult<Vec<(f64, f64)>> {
     let found = Scaling::WORDS.iter().find(|(_, word, _)| *word == scale);
-    let usual = || {
-        let views = kernels
-            .iter()
-            .map(|spec| mtmkl::kernel::parse_kernels(spec));
-        // What cannot be read is complained about where kernels are made.
-        usual_scaling(&views.filter_map(Result::ok).flatten().collect::<Vec<_>>())
-    };
+    let usual = || scaling_for(&kernels);
     let said = found.map(|(scaling, ..)| *scaling);
     let Some(scaling) = said.or_else(|| (scale == "auto").then(usual)) else {
         let words = Scaling::WORDS

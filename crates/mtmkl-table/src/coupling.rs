@@ -103,10 +103,7 @@ mod tests {
             assert!(p.iter().all(|one| *one >= 0.0), "{p:?}");
             let own = loss(&p, &second);
             for _ in 0..200 {
-                let (from, to) = (
-                    (random.uniform() * k as f64) as usize,
-                    (random.uniform() * k as f64) as usize,
-                );
+                let (from, to) = (random.below(k), random.below(k));
                 let share = (0.05 * random.uniform()).min(p[from]);
                 let mut other = p.clone();
                 other[from] -= share;

@@ -28,7 +28,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "NAME=VALUES", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grid: Vec<String>,
-    /// A set of kernels to try in place of --kernel, SPEC;SPEC;… (repeatable)
+    /// A set of kernels to try in place of --kernel, SPEC;SPEC;… or NAME=SPEC;SPEC;… (repeatable)
     #[arg(long, value_name = "SPECS", help_heading = "Choice")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernel_set: Vec<String>,
@@ -93,9 +93,9 @@ pub(super) fn tune_names(command: clap::Command, registry: &Registry) -> clap::C
     }
     let tried: Vec<&str> = tried.iter().map(String::as_str).collect();
     let grid = format!(
-        "Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: {}, sharing. What is not in the grid \
+        "Values to try, NAME=VALUE,VALUE,… (repeatable; fractions such as 1/27 may be written). Names: {}, sharing, scale, normalize, class-weight (none, balanced). What is not in the grid \
          is as for fit. Without a grid: {} over a wide range, each kernel alone, the average of all, and learned weights with p = 1, 2 and 4, \
-         in rounds",
+         in rounds, then other scalings of the winner",
         parameters::numbers(registry).join(", "),
         listing(&tried, "or")
     );

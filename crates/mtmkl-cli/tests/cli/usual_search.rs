@@ -1,5 +1,6 @@
 //! `tune` without a grid.
 
+use mtmkl::random::Random;
 use serde_json::Value;
 
 use crate::fixture::{Folder, column, curve, three_classes, two_classes, two_tasks};
@@ -71,7 +72,8 @@ fn single_kernels_their_average_and_learned_weights_are_tried() {
         assert_eq!(cells(&one), all);
         assert_eq!(one["tasks"], tuned["tasks"]);
         let text = folder.run(&format!("tune {flags}")).good();
-        assert_eq!(text.matches("chosen").count(), 1, "{text}");
+        // A cell, and how columns are scaled.
+        assert_eq!(text.matches("chosen").count(), 2, "{text}");
     }
 }
 
@@ -253,4 +255,84 @@ fn a_class_with_fewer_rows_than_folds_is_no_obstacle() {
     let said = "note: class `yew` has 1 row, fewer than the 5 folds; each of its rows is kept aside in one of them, a row that is alone in none";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(ran.json()["tune"]["folds"], 5);
+}
+
+/// Whether a row is near a corner of a square; the third column is noise, a thousand times as large.
+fn loud(rows: usize) -> String {
+    let mut random = Random::new(8);
+    let mut text = String::from("a,b,noise,label\n");
+    for _ in 0..rows {
+        let (a, b, noise) = (random.uniform(), random.uniform(), random.uniform());
+        let label = if a + b > 1.0 { "far" } else { "near" };
+        text += &format!("{a:.3},{b:.3},{:.3},{label}\n", 1000.0 * noise);
+    }
+    text
+}
+
+#[test]
+fn scaling_normalisation_and_class_weights_by_name() {
+    let folder = Folder::new();
+    folder.file("loud.csv", loud(120));
+    let kernels = "--kernel linear --kernel rbf:sigma=median";
+    let grid = "--grid scale=none,standard --grid normalize=unit,variance --grid C=1,10";
+    let flags = format!("tune loud.csv --target label {kernels} {grid}");
+    let tuned = folder.run(&format!("{flags} -o m --json")).json();
+    let variants = tuned["tune"]["variants"].as_array().unwrap();
+    assert_eq!(variants.len(), 4);
+    let chosen = &variants[usize::try_from(tuned["tune"]["variant"].as_u64().unwrap()).unwrap()];
+    assert_eq!(chosen["flags"]["scale"], "standard");
+    for variant in variants {
+        assert!(variant["mean"].as_f64() <= chosen["mean"].as_f64());
+        if variant["flags"]["scale"] == "none" {
+            assert!(variant["mean"].as_f64().unwrap() < chosen["mean"].as_f64().unwrap() - 0.1);
+        }
+    }
+    assert_eq!(tuned["tune"]["cells"].as_array().unwrap().len(), 2);
+    assert_eq!(best(&tuned)["mean"], chosen["mean"]);
+    // The model is scaled as the winner was; and the settings say so.
+    let normalize = chosen["flags"]["normalize"].as_str().unwrap();
+    let bytes = std::fs::read(folder.path("m")).unwrap();
+    let text = String::from_utf8_lossy(&bytes).replace('\\', "");
+    assert!(text.contains(&format!("normalize = \"{normalize}\"")));
+    // No journal is left, of whatever variant.
+    let left = std::fs::read_dir(folder.path(".")).unwrap();
+    let left = left.filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().contains("journal")
+    });
+    assert_eq!(left.count(), 0);
+    let text = folder.run(&flags).good();
+    assert!(
+        text.contains("scale") && text.contains("normalize"),
+        "{text}"
+    );
+    // Without other values each variant is searched as usual; classes are balanced where the metric counts them alike.
+    let weighted = folder
+        .run(&format!(
+            "tune loud.csv --target label {kernels} --grid class-weight=none,balanced --scale standard --json"
+        ))
+        .json();
+    assert_eq!(weighted["tune"]["variants"].as_array().unwrap().len(), 2);
+    assert!(cells(&weighted).len() > 6);
+    let even = folder
+        .run(&format!(
+            "tune loud.csv --target label {kernels} --scale standard --metric balanced-accuracy --json"
+        ))
+        .json();
+    let tried = even["tune"]["variants"].as_array().unwrap();
+    assert_eq!(tried[1]["flags"]["class-weight"], "balanced");
+    let named = folder
+        .run("tune loud.csv --target label --grid C=1 --kernel-set flat=linear --kernel-set round=rbf:sigma=median;rbf:sigma=median*2")
+        .good();
+    assert!(named.contains("flat") && named.contains("round"), "{named}");
+    for (grid, wanted) in [
+        ("scale=loud", "there is no scale `loud`"),
+        ("class-weight=3", "expected none or balanced"),
+        ("scale=none --grid scale=minmax", "in the grid already"),
+    ] {
+        let said = folder
+            .run(&format!("tune loud.csv --target label --grid {grid}"))
+            .bad();
+        assert!(said.contains(wanted), "{said}");
+    }
 }

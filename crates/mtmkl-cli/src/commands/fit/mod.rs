@@ -20,7 +20,7 @@ use serde_json::json;
 use self::judge::{Scores, Trained};
 pub use self::limits::interruptible;
 pub(super) use self::limits::{fitting_of, note_storage, preparation_of};
-pub(super) use self::open::{Fit, Sets, note_rows, read_table};
+pub(super) use self::open::{Fit, Sets, note_rows, read_table, scaling_of};
 pub(super) use self::save::Saved;
 use super::Outcome;
 use crate::args::FitArgs;

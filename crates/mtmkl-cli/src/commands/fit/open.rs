@@ -7,7 +7,7 @@ use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
 use mtmkl::select::{Fold, Tasks, usual_kernels_without_targets};
 use mtmkl_table::{
-    Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Table, sample, split,
+    Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Scaling, Table, sample, split,
     usual_scaling,
 };
 
@@ -172,6 +172,14 @@ pub(in crate::commands) fn note_rows(
     Ok(())
 }
 
+/// How columns are scaled.
+pub(in crate::commands) fn scaling_of(args: &FitArgs) -> Result<Scaling> {
+    Ok(match args.scale {
+        Some(said) => said,
+        None => usual_scaling(&choices::kernels(&args.registry, &args.kernel)?),
+    })
+}
+
 impl Fit {
     /// What so many tasks of the core are.
     pub(in crate::commands) fn tasks(&self, count: usize) -> Tasks {
@@ -252,10 +260,7 @@ impl Fit {
 
     /// Learns what fills gaps, how columns are scaled and which classes each task has, from the rows to learn from.
     fn learn_columns(&mut self, args: &FitArgs) -> Result<()> {
-        let scale = match args.scale {
-            Some(said) => said,
-            None => usual_scaling(&choices::kernels(&args.registry, &args.kernel)?),
-        };
+        let scale = scaling_of(args)?;
         let (records, train) = (&self.records, &self.train);
         let positions: Vec<usize> = train.iter().map(|&row| records.positions[row]).collect();
         let weights = records.weights.as_ref();

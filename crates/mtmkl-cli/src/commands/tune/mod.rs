@@ -1,29 +1,34 @@
 //! `mtmkl tune`: which settings predict best on rows kept aside, and a model with them from all rows.
 
 mod folds;
+mod kernel_set;
 mod nested;
 mod plan;
 mod results;
 mod rounds;
+mod searched;
 mod starts;
+mod variant;
 mod wanted;
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use mtmkl::entry::Parameter;
 use mtmkl::select::{Cell, Fold, Metric, Trial, UsualSearch, usual_kernels_to_search};
-use mtmkl::{Registry, Task};
-use mtmkl_table::{Dataset, Equals, Goal, Predictions};
+use mtmkl::{Registry, Stop, Task};
+use mtmkl_table::{Dataset, Equals, Goal, Predictions, Scaling};
 use serde::{Deserialize, Serialize};
 
 use self::folds::{fold_of, splits};
+use self::kernel_set::{KernelSet, kernel_sets};
 use self::nested::Nested;
 use self::plan::Plan;
-use self::results::Results;
+use self::searched::Asked;
 use self::wanted::Wanted;
 use super::Outcome;
-use super::fit::{Fit, interruptible};
+use super::fit::{Fit, interruptible, scaling_of};
 use crate::args::{FitArgs, TuneArgs};
 use crate::journal::{Fingerprint, Journal};
 use crate::score::{Score, metric, score};
@@ -56,8 +61,11 @@ struct Tune {
     plan: Plan,
     /// What the usual search is of, for the fingerprint; empty for a grid.
     about: String,
-    /// For each kernel set, its specifications as given.
-    kernel_sets: Vec<Vec<String>>,
+    kernel_sets: Vec<KernelSet>,
+    /// How columns are scaled.
+    scaling: Scaling,
+    /// The certified relative gap that is enough on folds.
+    least: f64,
     registry: Registry,
     folds: Vec<Fold>,
     /// What the folds are, in words.
@@ -98,42 +106,53 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         args.fit.kernel = usual_kernels_to_search();
     }
     let is_piped = args.fit.data.as_deref() == Some(Path::new("-"));
-    if args.nested.is_some() && is_piped {
+    if is_piped && (args.nested.is_some() || wanted.variants().len() > 1) {
         bail!(
-            "--nested reads the table once for each fold, which standard input cannot; give a file"
+            "--nested, and grids over scale, normalize or class-weight, read the table several times, which standard input cannot; give a \
+             file"
         );
     }
-    let asked = args.clone();
-    // Opening gives precomputed kernels names of their own; the settings keep the paths.
-    let given = args.fit.kernel.clone();
-    let fit = Fit::open(&mut args.fit, "tune")?;
-    // Folds tell equal rows apart; the model of all rows does not.
-    let sets = fit.sets(Equals::Apart)?;
-    let mut tune = Tune::new(&args, &wanted, kernel_sets.clone(), fit, &sets.dataset)?;
-    let stop = interruptible();
-    let Some((done, computed)) = tune.search(&args, &journal, &sets.dataset, &stop)? else {
+    let stop = LazyCell::new(interruptible as fn() -> Stop);
+    let asked = Asked {
+        args: &args,
+        wanted: &wanted,
+        kernel_sets: &kernel_sets,
+        journal: &journal,
+        rows: None,
+        stop: &stop,
+    };
+    let Some(mut searched) = asked.search()? else {
         return Ok(Outcome::NotConverged);
     };
-    drop(sets);
     let nested = match args.nested {
-        Some(_) => match Nested::run(&asked, &kernel_sets, &tune.fit, &journal, &stop)? {
+        Some(_) => match Nested::run(&asked, &searched.tune.fit, &mut searched.journals)? {
             Some(nested) => Some(nested),
             None => return Ok(Outcome::NotConverged),
         },
         None => None,
     };
-    let results = Results::new(&tune, &done);
+    if args.journal.is_none() {
+        for path in &searched.journals {
+            std::fs::remove_file(path)
+                .with_context(|| format!("cannot remove the journal {}", path.display()))?;
+        }
+    }
+    let told = (searched.text(), searched.json());
+    let results = &searched.results;
+    let (tune, mut args) = (&mut searched.tune, searched.args);
     let best = &tune.plan.cells()[results.best];
     settle(&mut args.fit, best);
-    args.fit.kernel.clone_from(&tune.kernel_sets[best.kernels]);
+    args.fit
+        .kernel
+        .clone_from(&tune.kernel_sets[best.kernels].specs);
     let mut shown = args.fit.clone();
     if tune.kernel_sets.len() == 1 || (tune.plan.is_usual() && best.kernels == 0) {
-        shown.kernel = given;
+        shown.kernel = searched.given;
     }
     tune.fit.settings = toml::to_string(&shown)?;
-    let picture = results.picture(&tune);
+    let picture = results.picture(tune);
     let sets = tune.fit.sets(Equals::Merged)?;
-    let mut learned = tune.fit.learn(&args.fit, sets, || stop.clone())?;
+    let mut learned = tune.fit.learn(&args.fit, sets, || Stop::clone(&stop))?;
     learned.model.notes_mut().insert(
         mtmkl_report::notes::PICTURES.to_string(),
         serde_json::to_string(&[(picture.title.clone(), picture.title.clone(), picture.svg())])?,
@@ -146,53 +165,19 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     }
     if args.fit.json {
         let mut object = learned.json();
-        object["tune"] = results.json(&tune, computed);
+        object["tune"] = told.1;
         if let Some(nested) = &nested {
             object["tune"]["nested"] = nested.json();
         }
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
         let nested = nested.map_or(String::new(), |nested| nested.text());
-        let text =
-            results.text(&tune, computed) + &nested + "\n" + &learned.text(&args.fit, &saved);
+        let cells = results.text(tune, searched.computed);
+        let text = cells + &told.0 + &nested + "\n" + &learned.text(&args.fit, &saved);
         output::show(&text)?;
     }
     saved.check()?;
     Ok(learned.outcome())
-}
-
-/// The kernel sets as lists of specifications; the flags then name each kernel once.
-fn kernel_sets(args: &mut TuneArgs) -> Result<Vec<Vec<String>>> {
-    if args.kernel_set.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut sets = Vec::new();
-    let mut all: Vec<String> = Vec::new();
-    for text in &args.kernel_set {
-        let set: Vec<String> = text
-            .split(';')
-            .map(|spec| spec.trim().to_string())
-            .filter(|spec| !spec.is_empty())
-            .collect();
-        if set.is_empty() {
-            bail!(
-                "--kernel-set {text}: there is no kernel in it; separate them by `;`, e.g. 'linear;rbf:sigma=1|2'"
-            );
-        }
-        for spec in &set {
-            if spec.starts_with("precomputed") {
-                bail!(
-                    "--kernel-set {text}: precomputed kernels cannot stand in a set; give them with --kernel, for all cells"
-                );
-            }
-            if !all.contains(spec) {
-                all.push(spec.clone());
-            }
-        }
-        sets.push(set);
-    }
-    args.fit.kernel = all;
-    Ok(sets)
 }
 
 /// Writes a cell's values where `fit` would find them.
@@ -210,12 +195,12 @@ impl Tune {
     fn new(
         args: &TuneArgs,
         wanted: &Wanted,
-        mut kernel_sets: Vec<Vec<String>>,
+        mut kernel_sets: Vec<KernelSet>,
         fit: Fit,
         dataset: &Dataset,
     ) -> Result<Self> {
         if kernel_sets.is_empty() {
-            kernel_sets.push(args.fit.kernel.clone());
+            kernel_sets.push(KernelSet::of(args.fit.kernel.clone()));
         }
         let metric = metric(args.fit.metric.as_deref(), &fit.frame.goal, false)?;
         if fit.frame.goal == Goal::OneClass && (fit.frame.target.is_none() || args.inlier.is_none())
@@ -244,7 +229,10 @@ impl Tune {
             let rows = dataset.tasks.iter().map(of_task).sum();
             let search = UsualSearch::new(&machine, is_given, &learned, kernels.len(), rows, &held);
             if kernels.len() > 1 {
-                kernel_sets.extend(kernels.into_iter().map(|view| vec![view.name]));
+                let alone = kernels
+                    .into_iter()
+                    .map(|view| KernelSet::of(vec![view.name]));
+                kernel_sets.extend(alone);
             }
             Plan::Usual(Box::new(search))
         } else {
@@ -257,6 +245,12 @@ impl Tune {
             plan,
             about,
             kernel_sets,
+            scaling: scaling_of(&args.fit)?,
+            least: if wanted.is_nothing() {
+                UsualSearch::TOLERANCE
+            } else {
+                0.0
+            },
             registry: args.fit.registry.clone(),
             folds,
             split,
@@ -312,7 +306,7 @@ impl Tune {
             .iter()
             .map(|set| {
                 let mut positions = Vec::new();
-                for spec in set {
+                for spec in &set.specs {
                     for view in self.registry.parse_kernels(spec)? {
                         let at = kernels.iter().position(|known| known.name == view.name);
                         positions.push(
@@ -332,7 +326,8 @@ impl Tune {
         fingerprint
             .bytes(serde_json::to_string(self.plan.cells())?.as_bytes())
             .bytes(self.about.as_bytes());
-        for text in self.kernel_sets.iter().flatten().chain(&args.kernel) {
+        let specs = self.kernel_sets.iter().flat_map(|set| &set.specs);
+        for text in specs.chain(&args.kernel) {
             fingerprint.bytes(text.as_bytes());
         }
         fingerprint

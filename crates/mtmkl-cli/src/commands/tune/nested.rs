@@ -1,6 +1,6 @@
 //! `--nested`: what the whole search is worth on rows that it never saw.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use mtmkl::Stop;
@@ -8,9 +8,8 @@ use mtmkl_table::Equals;
 use serde_json::{Value, json};
 
 use super::folds::splits;
-use super::results::Results;
-use super::wanted::Wanted;
-use super::{Tune, settle};
+use super::searched::Asked;
+use super::settle;
 use crate::args::TuneArgs;
 use crate::commands::fit::Fit;
 use crate::output;
@@ -28,20 +27,18 @@ impl Nested {
     /// # Errors
     /// As the search itself.
     pub(super) fn run(
-        args: &TuneArgs,
-        kernel_sets: &[Vec<String>],
+        asked: &Asked<'_>,
         fit: &Fit,
-        journal: &Path,
-        stop: &Stop,
+        journals: &mut Vec<PathBuf>,
     ) -> Result<Option<Self>> {
-        let Some(folds) = args.nested else {
+        let Some(folds) = asked.args.nested else {
             bail!("--nested is not given");
         };
         let outer = TuneArgs {
             folds,
             repeats: 1,
             validation_fraction: None,
-            ..args.clone()
+            ..asked.args.clone()
         };
         let (splits, _) = splits(&outer, fit)?;
         let mut nested = Self {
@@ -49,36 +46,34 @@ impl Nested {
             scores: Vec::new(),
         };
         for (number, split) in splits.iter().enumerate() {
-            let mut own = args.clone();
-            own.journal = None;
+            let mut own = asked.args.clone();
             own.fit.output = None;
             own.fit.report = None;
             own.fit.test = None;
             (own.fit.baselines, own.fit.no_baselines) = (false, true);
-            let mut path = journal.as_os_str().to_owned();
+            let mut path = asked.journal.as_os_str().to_owned();
             path.push(format!(".nested{}", number + 1));
             let path = Path::new(&path);
-            own.resume = args.resume && path.exists();
-            let wanted = Wanted::new(&own)?;
+            own.resume = asked.args.resume && path.exists();
             let rows = |rows: &[usize]| rows.iter().map(|&row| fit.train[row]).collect();
-            let part = Fit::open(&mut own.fit, "tune")?.on_rows(
-                &own.fit,
-                rows(&split.train),
-                rows(&split.validation),
-            )?;
-            let sets = part.sets(Equals::Apart)?;
-            let mut tune = Tune::new(&own, &wanted, kernel_sets.to_vec(), part, &sets.dataset)?;
-            let Some((done, _)) = tune.search(&own, path, &sets.dataset, stop)? else {
+            let part = Asked {
+                args: &own,
+                journal: path,
+                rows: Some((rows(&split.train), rows(&split.validation))),
+                ..*asked
+            };
+            let Some(found) = part.search()? else {
                 return Ok(None);
             };
-            drop(sets);
-            let best = Results::new(&tune, &done).best;
-            let cell = &tune.plan.cells()[best];
+            journals.extend(found.journals);
+            let (tune, mut own) = (found.tune, found.args);
+            let cell = &tune.plan.cells()[found.results.best];
             settle(&mut own.fit, cell);
-            own.fit.kernel.clone_from(&tune.kernel_sets[cell.kernels]);
+            let specs = &tune.kernel_sets[cell.kernels].specs;
+            own.fit.kernel.clone_from(specs);
             let sets = tune.fit.sets(Equals::Merged)?;
-            let learned = tune.fit.learn(&own.fit, sets, || stop.clone())?;
-            if stop.is_requested() {
+            let learned = tune.fit.learn(&own.fit, sets, || Stop::clone(asked.stop))?;
+            if asked.stop.is_requested() {
                 return Ok(None);
             }
             let score = learned.score();

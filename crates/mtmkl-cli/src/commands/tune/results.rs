@@ -57,6 +57,11 @@ impl Results {
         Self { rows, best }
     }
 
+    /// The mean score of the chosen cell.
+    pub(super) fn mean(&self) -> f64 {
+        self.rows[self.best].mean
+    }
+
     /// What cells differ in: a name and a text for each cell.
     fn differences(tune: &Tune) -> Vec<(String, Vec<String>)> {
         let cells = tune.plan.cells();
@@ -65,7 +70,7 @@ impl Results {
             "kernels".to_string(),
             cells
                 .iter()
-                .map(|cell| tune.kernel_sets[cell.kernels].join(";"))
+                .map(|cell| tune.kernel_sets[cell.kernels].label())
                 .collect(),
         ));
         columns.push((
@@ -203,7 +208,7 @@ impl Results {
             "not_converged": self.not_converged(),
             "best": self.best,
             "cells": self.rows.iter().map(|row| json!({
-                "kernels": tune.kernel_sets[cells[row.cell].kernels],
+                "kernels": tune.kernel_sets[cells[row.cell].kernels].specs,
                 "machine": cells[row.cell].machine,
                 "sharing": cells[row.cell].sharing,
                 "mean": row.mean,

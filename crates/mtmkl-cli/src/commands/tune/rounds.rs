@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
 use mtmkl::error::DataProblem;
-use mtmkl::select::{Chain, Limits, Search, Trial, UsualSearch, in_parallel, usual_problem};
+use mtmkl::select::{Chain, Limits, Search, Trial, in_parallel, usual_problem};
 use mtmkl::{Pool, Prepared, Problem, ProblemSpec, Stop};
 use mtmkl_table::Dataset;
 
@@ -77,9 +77,6 @@ impl Tune {
             }
         }
         rounds.fits.finish();
-        if args.journal.is_none() {
-            rounds.journal.remove()?;
-        }
         let done = rounds.done.into_inner();
         let done = done.unwrap_or_else(PoisonError::into_inner);
         self.plan = plan;
@@ -130,13 +127,8 @@ impl Tune {
         // Said now: a journal without results would be in the way of the next try.
         fitting.check().map_err(located)?;
         preparation_of(&args.fit, &self.fit.ledger)?;
-        let least = if self.plan.is_usual() {
-            UsualSearch::TOLERANCE
-        } else {
-            0.0
-        };
         let limits = Limits {
-            tolerance: fitting.tolerance.max(least),
+            tolerance: fitting.tolerance.max(self.least),
             ..Limits::from(&fitting)
         };
         let (journal, done) = self.journal(args, path, dataset)?;

@@ -6,6 +6,7 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::select::{Axis, Grid, Tasks, UsualSearch};
 use mtmkl::sharing::SharingSpec;
 
+use super::variant::{self, Variant};
 use crate::args::{FitArgs, TuneArgs};
 use crate::{choices, parameters};
 
@@ -14,6 +15,8 @@ use crate::{choices, parameters};
 pub(super) struct Wanted {
     axes: Vec<Axis>,
     sharings: Vec<String>,
+    /// Flags whose values make other Gram matrices.
+    flags: Vec<(String, Vec<String>)>,
     is_nothing: bool,
 }
 
@@ -56,10 +59,21 @@ impl Wanted {
                     .extend(values.iter().map(ToString::to_string));
                 continue;
             }
+            if variant::NAMES.contains(&name) {
+                if wanted.flags.iter().any(|(known, _)| known == name) {
+                    bail!(
+                        "--grid {text}: {name} is in the grid already; give all its values at once"
+                    );
+                }
+                let values = values.iter().map(ToString::to_string).collect();
+                wanted.flags.push((name.to_string(), values));
+                continue;
+            }
             let registry = &args.fit.registry;
             let Some(parameter) = parameters::named(registry, name) else {
                 let mut known = parameters::numbers(registry);
                 known.push("sharing".to_string());
+                known.extend(variant::NAMES.map(String::from));
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 return Err(choices::unknown("grid parameter", name, &known));
             };
@@ -76,8 +90,17 @@ impl Wanted {
                 .collect::<Result<Vec<f64>>>()?;
             wanted.axes.push(Axis { parameter, values });
         }
-        wanted.is_nothing = args.grid.is_empty() && args.kernel_set.is_empty();
+        wanted.is_nothing =
+            wanted.axes.is_empty() && wanted.sharings.is_empty() && args.kernel_set.is_empty();
+        for variant in wanted.variants() {
+            variant.set(&mut args.fit.clone())?;
+        }
         Ok(wanted)
+    }
+
+    /// Every combination of flags that make other Gram matrices.
+    pub(super) fn variants(&self) -> Vec<Variant> {
+        Variant::all(&self.flags)
     }
 
     /// Whether there is nothing to try but the usual.
