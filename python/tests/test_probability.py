@@ -112,8 +112,8 @@ def test_where_they_are_not_there():
     assert not hasattr(model, "predict_proba") and hasattr(MKLClassifier(probability=True), "predict_proba")
     with pytest.raises(AttributeError, match="predict_proba"):
         model.predict_proba(X)
-    with pytest.raises(ValueError, match="a class of a task has one sample only"):
-        MKLClassifier(probability=True).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    with pytest.raises(ValueError, match="no class of a task has two samples"):
+        MKLClassifier(probability=True).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_searches_by_probability():

@@ -194,13 +194,33 @@ fn probabilities_are_those_of_the_labels() {
 
 #[test]
 fn what_has_no_probabilities() {
+    // A task with one sample of a class has the sigmoid of all.
     let lone = problem(5, true);
     let prepared = lone.prepare(&Preparation::default()).unwrap();
     let mut fitting = Fitting::default();
     let model = prepared.fit(&mut fitting).unwrap();
     let limits = Limits::from(&fitting);
+    let made = prepared.calibrate(&model, &[], &limits).unwrap().unwrap();
+    assert_eq!(made.tasks[1], made.pooled);
+    assert_ne!(made.tasks[0], made.pooled);
+    let rows = Samples::new(vec![0.0, 1.0], 2, 1).unwrap();
+    let task = Task::new("y", Targets::Labels(vec![1.0, -1.0]));
+    let spec = lone.spec().clone();
+    let spec = ProblemSpec::new(
+        parse_kernels("linear").unwrap(),
+        spec.machine,
+        SharingSpec::lp(2.0, 1.0),
+    );
+    let two = Problem::new(spec, vec![rows], vec![task]).unwrap();
+    let prepared = two.prepare(&Preparation::default()).unwrap();
+    let model = prepared.fit(&mut Fitting::default()).unwrap();
     let error = prepared.calibrate(&model, &[], &limits).unwrap_err();
-    assert!(error.to_string().contains("has one sample only"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("no class of a task has two samples"),
+        "{error}"
+    );
     let rows = Samples::new(vec![0.0, 1.0, 2.0], 3, 1).unwrap();
     let task = Task::new("y", Targets::Values(vec![1.0, 2.0, 4.0]));
     let spec = ProblemSpec::new(

@@ -138,7 +138,7 @@ fn newton(samples: &[[f64; 3]], mut at: Sigmoid) -> Sigmoid {
 pub struct Calibration {
     /// For each task.
     pub tasks: Vec<Sigmoid>,
-    /// For a task that was never seen, from the decisions of all.
+    /// From the decisions of all: for a task that was never seen, and for those that have too few samples of a class to keep some aside.
     pub pooled: Sigmoid,
     /// How many folds the decisions come from.
     pub folds: usize,
@@ -150,7 +150,7 @@ impl Prepared {
     /// costs there. None where it was stopped.
     ///
     /// # Errors
-    /// When the machine does not learn from labels, a class of a task has one sample only, or as [`Prepared::fit`].
+    /// When the machine does not learn from labels, no class of a task has two samples, or as [`Prepared::fit`].
     pub fn calibrate(
         &self,
         model: &Model,
@@ -214,26 +214,36 @@ fn of_decisions(
     decided: &[Vec<f64>],
     folds: usize,
 ) -> Calibration {
-    let mut pooled: [Vec<f64>; 3] = Default::default();
+    // Decisions, labels and counts of rows that were kept aside.
     let of_task = |(task, all): (&Task, &Vec<f64>)| {
         let mut own: [Vec<f64>; 3] = Default::default();
         if let Targets::Labels(labels) = &task.targets {
             for (row, &label) in task.rows.iter(all.len()).zip(labels) {
-                let count = counts.get(task.samples).and_then(|counts| counts.get(row));
-                own[0].push(all[row]);
-                own[1].push(label);
-                own[2].push(count.copied().unwrap_or(1.0));
+                if all[row].is_finite() {
+                    let count = counts.get(task.samples).and_then(|counts| counts.get(row));
+                    own[0].push(all[row]);
+                    own[1].push(label);
+                    own[2].push(count.copied().unwrap_or(1.0));
+                }
             }
         }
-        for (pooled, own) in pooled.iter_mut().zip(&own) {
-            pooled.extend(own);
-        }
-        Sigmoid::fit(&own[0], &own[1], &own[2])
+        own
     };
-    let sigmoids = tasks.iter().zip(decided).map(of_task).collect();
+    let own: Vec<[Vec<f64>; 3]> = tasks.iter().zip(decided).map(of_task).collect();
+    let all = [0, 1, 2].map(|part| own.iter().flat_map(|task| &task[part]).copied().collect());
+    let fit = |[decisions, labels, counts]: &[Vec<f64>; 3]| Sigmoid::fit(decisions, labels, counts);
+    let pooled = fit(&all);
+    let has_both = |labels: &[f64]| labels.contains(&1.0) && labels.contains(&-1.0);
+    let one = |task: &[Vec<f64>; 3]| {
+        if has_both(&task[1]) {
+            fit(task)
+        } else {
+            pooled
+        }
+    };
     Calibration {
-        tasks: sigmoids,
-        pooled: Sigmoid::fit(&pooled[0], &pooled[1], &pooled[2]),
+        tasks: own.iter().map(one).collect(),
+        pooled,
         folds,
     }
 }
