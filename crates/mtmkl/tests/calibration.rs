@@ -189,19 +189,18 @@ fn probabilities_are_those_of_the_labels() {
         .collect();
     let rare = calibrated(&problem, 1, &[only, vec![1.0; 90]]).unwrap();
     assert!(rare.tasks[0].probability(0.0) < 0.1);
-    assert_eq!(rare.tasks[1], made.tasks[1]);
 }
 
 #[test]
 fn what_has_no_probabilities() {
-    // A task with one sample of a class has the sigmoid of all.
+    // A task with one sample of a class goes by the others.
     let lone = problem(5, true);
     let prepared = lone.prepare(&Preparation::default()).unwrap();
     let mut fitting = Fitting::default();
     let model = prepared.fit(&mut fitting).unwrap();
     let limits = Limits::from(&fitting);
     let made = prepared.calibrate(&model, &[], &limits).unwrap().unwrap();
-    assert_eq!(made.tasks[1], made.pooled);
+    assert!(made.tasks[1].slope > 0.1 * made.pooled.slope);
     assert_ne!(made.tasks[0], made.pooled);
     let rows = Samples::new(vec![0.0, 1.0], 2, 1).unwrap();
     let task = Task::new("y", Targets::Labels(vec![1.0, -1.0]));

@@ -17,6 +17,8 @@ use crate::problem::Prepared;
 
 /// The certified relative gap that is enough on folds.
 const TOLERANCE: f64 = 1e-3;
+/// Each task's sigmoid is learned from its own rows and from those of all tasks, which count as this many (ADR 26).
+const PRIOR: f64 = 100.0;
 /// The most Newton steps; seldom more than ten are needed.
 const STEPS: usize = 100;
 /// The gradient per sample that counts as zero.
@@ -136,9 +138,9 @@ fn newton(samples: &[[f64; 3]], mut at: Sigmoid) -> Sigmoid {
 /// What turns the decision values of a model into probabilities.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// For each task.
+    /// For each task, from its own decisions and, counting less, those of all.
     pub tasks: Vec<Sigmoid>,
-    /// From the decisions of all: for a task that was never seen, and for those that have too few samples of a class to keep some aside.
+    /// From the decisions of all, for a task that was never seen.
     pub pooled: Sigmoid,
     /// How many folds the decisions come from.
     pub folds: usize,
@@ -230,16 +232,21 @@ fn of_decisions(
         own
     };
     let own: Vec<[Vec<f64>; 3]> = tasks.iter().zip(decided).map(of_task).collect();
-    let all = [0, 1, 2].map(|part| own.iter().flat_map(|task| &task[part]).copied().collect());
+    let all: [Vec<f64>; 3] =
+        [0, 1, 2].map(|part| own.iter().flat_map(|task| &task[part]).copied().collect());
     let fit = |[decisions, labels, counts]: &[Vec<f64>; 3]| Sigmoid::fit(decisions, labels, counts);
     let pooled = fit(&all);
-    let has_both = |labels: &[f64]| labels.contains(&1.0) && labels.contains(&-1.0);
+    let total: f64 = all[2].iter().sum();
     let one = |task: &[Vec<f64>; 3]| {
-        if has_both(&task[1]) {
-            fit(task)
-        } else {
-            pooled
+        // Few rows of its own say little, and the others' decisions mean much the same.
+        let mut rows = task.clone();
+        if own.len() > 1 {
+            for (rows, all) in rows.iter_mut().zip(&all).take(2) {
+                rows.extend(all);
+            }
+            rows[2].extend(all[2].iter().map(|count| count * PRIOR / total));
         }
+        fit(&rows)
     };
     Calibration {
         tasks: own.iter().map(one).collect(),
