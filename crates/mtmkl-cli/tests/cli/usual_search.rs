@@ -291,7 +291,7 @@ fn scaling_normalisation_and_class_weights_by_name() {
     assert_eq!(best(&tuned)["mean"], chosen["mean"]);
     // The model is scaled as the winner was; and the settings say so.
     let bytes = std::fs::read(folder.path("m")).unwrap();
-    let text = String::from_utf8_lossy(&bytes).replace("\\", "");
+    let text = String::from_utf8_lossy(&bytes).replace('\\', "");
     assert!(text.contains("nscale = \"standard\""));
     // No journal is left, of whatever variant.
     let left = std::fs::read_dir(folder.path(".")).unwrap();

@@ -1,17 +1,20 @@
 //! The folds that are used where none are given.
 
+use std::collections::BTreeMap;
+
 use super::search::Fold;
-use super::split::{Split, k_fold, numbered};
+use super::split::numbered;
 use crate::data::Targets;
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::problem::Prepared;
+use crate::random::Random;
 
 /// How many folds.
 const FOLDS: usize = 5;
 
 impl Prepared {
-    /// Five folds of every sample set, with the mix of its tasks' labels. Rows of a class that has fewer than that in its task are always learned
-    /// from; where there are no others, there are as few folds as the smallest class has rows.
+    /// Five folds of every sample set, with the mix of its tasks' labels: the rows of a class of a task, shuffled, are dealt out one by one. The only
+    /// row of a class is always learned from.
     ///
     /// # Errors
     /// When no class of a task has two rows.
@@ -31,55 +34,40 @@ impl Prepared {
             }
         }
         let strata: Vec<Vec<usize>> = strata.iter().map(|own| numbered(own)).collect();
-        let sizes: Vec<Vec<usize>> = strata.iter().map(|own| sizes(own)).collect();
-        let many = |own: &Vec<usize>| own.iter().filter(|&&size| size >= FOLDS).count();
-        let count = if sizes.iter().any(|own| many(own) > 1) {
-            FOLDS
-        } else {
-            let some = sizes.iter().flatten().copied().filter(|&size| size > 1);
-            some.min().unwrap_or(0).min(FOLDS)
-        };
-        if count < 2 {
+        // For each row the fold that keeps it aside.
+        let mut random = Random::new(seed);
+        let mut kept: Vec<Vec<Option<usize>>> = Vec::new();
+        let mut next = 0;
+        for own in &strata {
+            let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for (row, &kind) in own.iter().enumerate() {
+                members.entry(kind).or_default().push(row);
+            }
+            let mut fold_of = vec![None; own.len()];
+            for mut rows in members.into_values().filter(|rows| rows.len() > 1) {
+                random.shuffle(&mut rows);
+                for row in rows {
+                    fold_of[row] = Some(next % FOLDS);
+                    next += 1;
+                }
+            }
+            kept.push(fold_of);
+        }
+        if next == 0 {
             let problem = "no class of a task has two samples, so that no fold can be kept aside; add samples";
             return Err(Error::data(Place::Problem, DataProblem::Empty(problem)));
         }
-        let mut folds = vec![
-            Fold {
-                learn: Vec::new(),
-                held: Vec::new()
+        let part = |wanted: &dyn Fn(Option<usize>) -> bool| -> Vec<Vec<usize>> {
+            let of_set = |own: &Vec<Option<usize>>| {
+                let rows = (0..own.len()).filter(|&row| wanted(own[row]));
+                rows.collect()
             };
-            count
-        ];
-        for (own, sizes) in strata.iter().zip(&sizes) {
-            let (many, few): (Vec<usize>, Vec<usize>) =
-                (0..own.len()).partition(|&row| sizes[own[row]] >= count);
-            let kinds: Vec<usize> = many.iter().map(|&row| own[row]).collect();
-            let splits = if many.is_empty() {
-                Vec::new()
-            } else {
-                k_fold(&numbered(&kinds), None, count, seed)?
-            };
-            for (number, fold) in folds.iter_mut().enumerate() {
-                let rows = |part: fn(&Split) -> &Vec<usize>| -> Vec<usize> {
-                    let part = splits.get(number).map_or(&[][..], |split| part(split));
-                    part.iter().map(|&at| many[at]).collect()
-                };
-                let mut learn = rows(|split| &split.train);
-                learn.extend(&few);
-                learn.sort_unstable();
-                fold.learn.push(learn);
-                fold.held.push(rows(|split| &split.validation));
-            }
-        }
-        Ok(folds)
+            kept.iter().map(of_set).collect()
+        };
+        let fold = |number: usize| Fold {
+            learn: part(&|fold| fold != Some(number)),
+            held: part(&|fold| fold == Some(number)),
+        };
+        Ok((0..FOLDS.min(next)).map(fold).collect())
     }
-}
-
-/// How many rows each stratum has.
-fn sizes(strata: &[usize]) -> Vec<usize> {
-    let mut sizes = vec![0; strata.iter().max().map_or(0, |most| most + 1)];
-    for &kind in strata {
-        sizes[kind] += 1;
-    }
-    sizes
 }
