@@ -238,7 +238,7 @@ pub struct EvaluateArgs {
     /// The target value of inliers, for one-class models
     #[arg(long, value_name = "VALUE", default_value = "1")]
     pub inlier: String,
-    /// The metric that counts; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes, R2, RMSE or MAE for numbers (default: accuracy, R2)
+    /// The metric that counts; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes (log-loss or Brier where the model has probabilities), R2, RMSE or MAE for numbers (default: accuracy, R2)
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
     /// The column with the targets, where it is not called as in training

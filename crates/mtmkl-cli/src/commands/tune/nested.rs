@@ -54,6 +54,10 @@ impl Nested {
             let mut path = asked.journal.as_os_str().to_owned();
             path.push(format!(".nested{}", number + 1));
             let path = Path::new(&path);
+            if !asked.args.resume {
+                // That of a run whose own journal is gone.
+                let _ = std::fs::remove_file(path);
+            }
             own.resume = asked.args.resume && path.exists();
             let rows = |rows: &[usize]| rows.iter().map(|&row| fit.train[row]).collect();
             let part = Asked {

@@ -140,6 +140,10 @@ impl Asked<'_> {
             journal.push(format!(".variant{}", number + 1));
         }
         let journal = PathBuf::from(journal);
+        if number > 0 && !self.args.resume {
+            // That of a run whose own journal is gone.
+            let _ = std::fs::remove_file(&journal);
+        }
         args.resume = self.args.resume && (number == 0 || journal.exists());
         let mut kernel_sets = self.kernel_sets.to_vec();
         if let Some((_, specs)) = &only {
