@@ -168,9 +168,13 @@ impl Grid {
         // As in the grid, whatever the names.
         ordered.sort_by_key(|cells| cells[0]);
         for cells in &mut ordered {
+            // Cells of one sharing together, in whatever order the grid has them.
+            let same = |a: usize, b: usize| self.cells[a].sharing == self.cells[b].sharing;
+            let family = cells.clone();
+            cells.sort_by_key(|&cell| family.iter().position(|&other| same(other, cell)));
             let mut up = true;
             *cells = cells
-                .chunk_by(|&a, &b| self.cells[a].sharing == self.cells[b].sharing)
+                .chunk_by(|&a, &b| same(a, b))
                 .flat_map(|run| {
                     let mut run = run.to_vec();
                     if !up {
