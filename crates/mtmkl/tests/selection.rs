@@ -715,3 +715,27 @@ fn a_start_from_another_model_changes_the_way_not_the_answer() {
         }
     }
 }
+
+#[test]
+fn chains_are_the_same_in_whatever_order_the_cells_come() {
+    let values = [0.1, 1.0, 10.0];
+    let axis = |parameter: &str, values: &[f64]| Axis {
+        parameter: parameter.to_string(),
+        values: values.to_vec(),
+    };
+    let axes = [axis("C", &values), axis("p", &[1.0, 2.0])];
+    let machine = MachineSpec::svc(1.0);
+    let grid = Grid::new(&machine, &[SharingSpec::lp(2.0, 1.0)], 1, &axes).unwrap();
+    // C outside, p inside.
+    let turned = (0..3).flat_map(|c| [0, 1].map(|p| grid.cells()[3 * p + c].clone()));
+    let turned = Grid::of(turned.collect());
+    let cells = |grid: &Grid| -> Vec<Vec<mtmkl::select::Cell>> {
+        let chain = |chain: &mtmkl::select::Chain| {
+            let cells = chain.cells.iter();
+            cells.map(|&cell| grid.cells()[cell].clone()).collect()
+        };
+        grid.chains(2).iter().map(chain).collect()
+    };
+    assert_ne!(turned.cells(), grid.cells());
+    assert_eq!(cells(&turned), cells(&grid));
+}
