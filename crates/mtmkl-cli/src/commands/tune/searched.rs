@@ -201,7 +201,9 @@ impl Searched {
         let row = |(number, (variant, mean)): (usize, &(Variant, f64))| {
             let value = |flag: &&str| {
                 let own = variant.flags().iter().rfind(|(name, _)| name == flag);
-                own.map_or("as usual".to_string(), |(_, value)| value.clone())
+                // What the search itself had.
+                let usual = if *flag == "scale" { "standard" } else { "none" };
+                own.map_or(usual.to_string(), |(_, value)| value.clone())
             };
             let chosen = if number == self.chosen { "chosen" } else { "" };
             flags
