@@ -68,11 +68,7 @@ impl Predictor<'_> {
                 let decisions = self.with_input(set, asked, &rows, |input| {
                     model.decisions_on(set, input).map_err(own_missing)
                 })?;
-                let sigmoids = self.calibration.map(|calibration| {
-                    let own = model.tasks().iter().zip(&calibration.tasks);
-                    let own = own.filter(|(task, _)| task.set == set);
-                    own.map(|(_, sigmoid)| *sigmoid).collect::<Vec<_>>()
-                });
+                let sigmoids = self.calibration.map(|own| own.on(model, set));
                 predictions.decide(&rows, judge, set, &decisions, sigmoids.as_deref());
             } else {
                 let decisions = vec![self.of_new_task(task, asked, &rows)?];

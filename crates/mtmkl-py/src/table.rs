@@ -414,11 +414,7 @@ impl Frame {
         let Some(calibration) = calibration else {
             return Err(PyValueError::new_err("the model has no probabilities"));
         };
-        let of_set = |set: usize| {
-            let own = model.core().tasks().iter().zip(&calibration.tasks);
-            let own = own.filter(|(task, _)| task.set == set);
-            own.map(|(_, sigmoid)| *sigmoid).collect::<Vec<_>>()
-        };
+        let of_set = |set: usize| calibration.on(model.core(), set);
         let sigmoids = set.map_or(vec![calibration.pooled], of_set);
         let positive = |row: &[f64]| -> Vec<f64> {
             let own = sigmoids.iter().zip(row);

@@ -146,6 +146,15 @@ pub struct Calibration {
     pub folds: usize,
 }
 
+impl Calibration {
+    /// The sigmoids of a model's tasks on one sample set.
+    pub fn on(&self, model: &Model, set: usize) -> Vec<Sigmoid> {
+        let tasks = model.tasks().iter().zip(&self.tasks);
+        let own = tasks.filter(|(task, _)| task.set == set);
+        own.map(|(_, sigmoid)| *sigmoid).collect()
+    }
+}
+
 impl Prepared {
     /// Sigmoids for a model that was fitted on these Gram matrices: each of five folds is decided about by a model of the others, which are views
     /// of the same matrices, each started from `model`. `counts[s][i]` says how often sample i of sample set s counts, whatever an error
