@@ -149,6 +149,11 @@ pub struct Scores {
     pub higher_is_better: bool,
     /// The samples it is measured on, such as `held-out 30 %`.
     pub split: String,
+    /// What the single figures of each method are of, where that is not the report's tasks: the classes of one problem, or tasks that have several
+    /// classes each.
+    pub parts: Vec<String>,
+    /// Whether the parts are classes, so that the figure of all is that of all rows and no mean.
+    pub is_by_class: bool,
     /// One row a method. A method whose name contains `learned` is compared in words with those whose names contain
     /// `uniform` and `single`.
     pub rows: Vec<ScoreRow>,
@@ -159,9 +164,9 @@ pub struct Scores {
 pub struct ScoreRow {
     /// Its name, such as `learned weights`, `uniform average` or `best single kernel (linear)`.
     pub method: String,
-    /// One score a task.
+    /// One score for each part.
     pub per_task: Vec<f64>,
-    /// Their mean.
+    /// Their mean, or that of all rows.
     pub mean: f64,
 }
 

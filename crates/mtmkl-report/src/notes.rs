@@ -82,7 +82,17 @@ fn scores(value: &Value) -> Option<Scores> {
             mean: number(&method["mean"]),
         })
         .collect();
+    let parts: Vec<String> = methods
+        .first()
+        .and_then(|method| method["tasks"].as_array())
+        .map_or(Vec::new(), |tasks| {
+            tasks.iter().map(|task| text(&task["name"])).collect()
+        });
+    let first = methods.first();
+    let is_all = first.is_some_and(|method| method["mean"] == method["together"]);
     Some(Scores {
+        is_by_class: is_all && parts.len() > 1,
+        parts,
         higher_is_better: !Metric::named(&metric).is_some_and(Metric::less_is_better),
         metric,
         split: text(&value["split"]),

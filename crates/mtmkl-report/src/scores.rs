@@ -80,7 +80,8 @@ fn sentence(scores: &Scores) -> String {
         });
     };
     let mut text = format!(
-        "The learned weights reach a mean {metric} of <b class=\"n\">{}</b>.",
+        "The learned weights reach {} {metric} of <b class=\"n\">{}</b>.",
+        if scores.is_by_class { "an" } else { "a mean" },
         score(learned.mean)
     );
     let mut compared = false;
@@ -122,7 +123,7 @@ fn sentence(scores: &Scores) -> String {
             put!(
                 text,
                 " ({} better, {ties} equal, {losses} worse)",
-                plural(wins, "task")
+                plural(wins, if scores.is_by_class { "class" } else { "task" })
             );
         }
         text.push('.');
@@ -159,9 +160,16 @@ fn table(out: &mut String, view: &View<'_>, scores: &Scores) {
         let room = 0.08 * (high - low);
         Axis::over(low - room, high + room, 4.0)
     });
+    let what = if scores.is_by_class { "class" } else { "task" };
+    let parts: Vec<&str> = if scores.parts.is_empty() {
+        view.tasks.iter().map(AsRef::as_ref).collect()
+    } else {
+        scores.parts.iter().map(String::as_str).collect()
+    };
     let mut inner = format!(
-        "<table class=\"scores\"><caption class=\"hidden\">{} by task and method</caption><thead><tr><th scope=\"col\">Task</th>",
-        esc(&scores.metric)
+        "<table class=\"scores\"><caption class=\"hidden\">{} by {what} and method</caption><thead><tr><th scope=\"col\">{}</th>",
+        esc(&scores.metric),
+        capital(what)
     );
     if let Some(axis) = &axis {
         put!(
@@ -187,12 +195,16 @@ fn table(out: &mut String, view: &View<'_>, scores: &Scores) {
         );
     }
     inner.push_str("</tr></thead><tbody>\n");
-    if view.tasks.len() > 1 {
+    if parts.len() > 1 {
         let means: Vec<f64> = scores.rows.iter().map(|row| row.mean).collect();
-        let label = format!("mean of {}", plural(view.tasks.len(), "task"));
+        let label = if scores.is_by_class {
+            "all rows".to_string()
+        } else {
+            format!("mean of {}", plural(parts.len(), "task"))
+        };
         line(&mut inner, scores, &label, &means, axis.as_ref(), "mean");
     }
-    for (t, task) in view.tasks.iter().enumerate() {
+    for (t, part) in parts.iter().enumerate() {
         let values: Vec<f64> = scores
             .rows
             .iter()
@@ -201,7 +213,7 @@ fn table(out: &mut String, view: &View<'_>, scores: &Scores) {
         line(
             &mut inner,
             scores,
-            &name(task),
+            &name(part),
             &values,
             axis.as_ref(),
             "one",
@@ -267,6 +279,8 @@ mod tests {
             metric: "accuracy".into(),
             higher_is_better,
             split: "held-out 30 %".into(),
+            parts: Vec::new(),
+            is_by_class: false,
             rows: vec![
                 row("learned weights", learned),
                 row("uniform average", uniform),

@@ -61,6 +61,8 @@ pub(crate) fn iris() -> Report {
             metric: "accuracy".into(),
             higher_is_better: true,
             split: "held-out 30 %".into(),
+            parts: Vec::new(),
+            is_by_class: false,
             rows: vec![
                 row("learned weights", &[1.0, 0.967, 0.733]),
                 row("uniform average", &[1.0, 0.967, 0.7]),
@@ -160,6 +162,8 @@ pub(crate) fn large(tasks: usize, kernels: usize) -> Report {
             metric: "balanced accuracy".into(),
             higher_is_better: true,
             split: "held-out 30 %".into(),
+            parts: Vec::new(),
+            is_by_class: false,
             rows: vec![
                 row("learned weights", &scores(0.01)),
                 row("uniform average", &scores(0.015)),
