@@ -1,4 +1,4 @@
-//! Splits, metrics, grids, and fits on folds against fits from scratch.
+//! Grids, and fits on folds against fits from scratch.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -8,204 +8,9 @@ use std::sync::Mutex;
 use mtmkl::kernel::parse_kernels;
 use mtmkl::machine::MachineSpec;
 use mtmkl::random::Random;
-use mtmkl::select::{Axis, Fold, Grid, Limits, Metric, Search, in_parallel, split};
+use mtmkl::select::{Axis, Fold, Grid, Limits, Search, in_parallel};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Fitting, Pool, Preparation, Problem, ProblemSpec, Rows, Samples, Stop, Targets, Task};
-use proptest::prelude::*;
-
-fn counts(strata: &[usize], rows: &[usize]) -> BTreeMap<usize, usize> {
-    let mut counts = BTreeMap::new();
-    for &row in rows {
-        *counts.entry(strata[row]).or_default() += 1;
-    }
-    counts
-}
-
-/// Every row is in exactly one part.
-fn is_partition(parts: &[&[usize]], rows: usize) -> bool {
-    let mut all: Vec<usize> = parts.iter().flat_map(|part| part.iter().copied()).collect();
-    all.sort_unstable();
-    all == (0..rows).collect::<Vec<_>>()
-}
-
-proptest! {
-    #[test]
-    fn folds_are_even_in_every_stratum(strata in prop::collection::vec(0_usize..4, 20..120), folds in 2_usize..6, seed: u64) {
-        let all = counts(&strata, &(0..strata.len()).collect::<Vec<_>>());
-        let made = split::k_fold(&strata, None, folds, seed);
-        if all.values().any(|&count| count < folds) {
-            prop_assert!(made.is_err());
-            return Ok(());
-        }
-        let made = made.unwrap();
-        prop_assert_eq!(made.len(), folds);
-        let held: Vec<&[usize]> = made.iter().map(|split| split.validation.as_slice()).collect();
-        prop_assert!(is_partition(&held, strata.len()));
-        let sizes: Vec<usize> = held.iter().map(|held| held.len()).collect();
-        prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
-        for split in &made {
-            prop_assert!(is_partition(&[&split.train, &split.validation], strata.len()));
-            prop_assert!(split.test.is_empty());
-            let own = counts(&strata, &split.validation);
-            for (stratum, &count) in &all {
-                let own = own.get(stratum).copied().unwrap_or(0);
-                prop_assert!(own == count / folds || own == count.div_ceil(folds));
-            }
-        }
-        prop_assert_eq!(&made, &split::k_fold(&strata, None, folds, seed).unwrap());
-    }
-
-    #[test]
-    fn groups_stay_together(groups in prop::collection::vec(0_usize..12, 20..120), folds in 2_usize..5, seed: u64) {
-        let strata: Vec<usize> = groups.iter().enumerate().map(|(row, group)| (row + group) % 2).collect();
-        let kinds = counts(&groups, &(0..groups.len()).collect::<Vec<_>>()).len();
-        let made = split::k_fold(&strata, Some(&groups), folds, seed);
-        if kinds < folds {
-            prop_assert!(made.is_err());
-            return Ok(());
-        }
-        for split in made.unwrap() {
-            prop_assert!(!split.validation.is_empty());
-            prop_assert!(is_partition(&[&split.train, &split.validation], groups.len()));
-            prop_assert!(split.validation.iter().all(|&a| split.train.iter().all(|&b| groups[a] != groups[b])));
-        }
-        if kinds >= 3 {
-            let split = split::by_shares(&strata, Some(&groups), 0.5, 0.25, seed).unwrap();
-            let parts = [split.train.as_slice(), &split.validation, &split.test];
-            prop_assert!(is_partition(&parts, groups.len()));
-            for (i, a) in parts.iter().enumerate() {
-                prop_assert!(!a.is_empty());
-                for b in &parts[i + 1..] {
-                    prop_assert!(a.iter().all(|&a| b.iter().all(|&b| groups[a] != groups[b])));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn shares_are_kept_in_every_stratum(
-        strata in prop::collection::vec(0_usize..3, 20..200), train in 0.01_f64..0.8, half: bool, seed: u64,
-    ) {
-        let all = counts(&strata, &(0..strata.len()).collect::<Vec<_>>());
-        prop_assume!(all.values().all(|&count| count >= 3));
-        let validation = if half { 0.5 * (1.0 - train) } else { 1.0 - train };
-        let split = split::by_shares(&strata, None, train, validation, seed).unwrap();
-        prop_assert!(is_partition(&[&split.train, &split.validation, &split.test], strata.len()));
-        prop_assert_eq!(split.test.is_empty(), !half);
-        let learned = counts(&strata, &split.train);
-        let chosen = counts(&strata, &split.validation);
-        for (stratum, &count) in &all {
-            let exact = train * count as f64;
-            let own = learned[stratum] as f64;
-            prop_assert!((own - exact).abs() <= 0.5 || own == 1.0 || learned[stratum] + 2 >= count);
-            prop_assert!(chosen[stratum] >= 1);
-        }
-        if half && all.values().all(|&count| count > 10) && train < 0.6 {
-            // Halves, in all and not only in each stratum.
-            prop_assert!(split.validation.len().abs_diff(split.test.len()) <= 2);
-        }
-        let again = split::repeated(&strata, None, train, validation, 3, seed).unwrap();
-        prop_assert_eq!(&again, &split::repeated(&strata, None, train, validation, 3, seed).unwrap());
-        prop_assert!(again[0] != again[1] || again[1] != again[2] || strata.len() < 30);
-    }
-
-    #[test]
-    fn metrics_by_counting(rows in prop::collection::vec((0_usize..3, 0_usize..3, -3_i32..4), 1..40)) {
-        let truth: Vec<usize> = rows.iter().map(|row| row.0).collect();
-        let guess: Vec<usize> = rows.iter().map(|row| row.1).collect();
-        let of = |metric: Metric| metric.of_classes(&truth, &guess, &[]);
-        let right = rows.iter().filter(|row| row.0 == row.1).count() as f64;
-        prop_assert!((of(Metric::Accuracy) - right / rows.len() as f64).abs() < 1e-12);
-        let (mut recalls, mut f1s) = (Vec::new(), Vec::new());
-        for class in (0..3).filter(|class| truth.contains(class)) {
-            let hits = rows.iter().filter(|row| row.0 == class && row.1 == class).count() as f64;
-            let own = rows.iter().filter(|row| row.0 == class).count() as f64;
-            let said = rows.iter().filter(|row| row.1 == class).count() as f64;
-            recalls.push(hits / own);
-            let (precision, recall) = (hits / said, hits / own);
-            f1s.push(if hits > 0.0 { 2.0 * precision * recall / (precision + recall) } else { 0.0 });
-        }
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        prop_assert!((of(Metric::BalancedAccuracy) - mean(&recalls)).abs() < 1e-12);
-        prop_assert!((of(Metric::F1) - mean(&f1s)).abs() < 1e-12);
-        // AUC by its definition, over all pairs.
-        let labels: Vec<f64> = truth.iter().map(|&class| if class == 0 { 1.0 } else { -1.0 }).collect();
-        let values: Vec<f64> = rows.iter().map(|row| f64::from(row.2)).collect();
-        let (mut wins, mut pairs) = (0.0, 0.0);
-        for a in (0..rows.len()).filter(|&a| labels[a] > 0.0) {
-            for b in (0..rows.len()).filter(|&b| labels[b] < 0.0) {
-                pairs += 1.0;
-                wins += if values[a] > values[b] { 1.0 } else if values[a] == values[b] { 0.5 } else { 0.0 };
-            }
-        }
-        let auc = Metric::Auc.of_labels(&labels, &values);
-        let same = (pairs == 0.0 && auc.is_nan()) || (auc - wins / pairs).abs() < 1e-12;
-        prop_assert!(same, "{} {}", auc, wins / pairs);
-        // Average precision by its definition, over all thresholds.
-        let all = labels.iter().filter(|&&label| label > 0.0).count() as f64;
-        let (mut area, mut before) = (0.0, 0.0);
-        for threshold in (-3..4).rev().map(f64::from) {
-            let said = (0..rows.len()).filter(|&row| values[row] >= threshold);
-            let (hits, said) = said.fold((0.0, 0.0), |(hits, said), row| {
-                (hits + f64::from(u8::from(labels[row] > 0.0)), said + 1.0)
-            });
-            if said > 0.0 {
-                area += (hits / all - before) * hits / said;
-                before = hits / all;
-            }
-        }
-        let found = Metric::AveragePrecision.of_labels(&labels, &values);
-        let same = (all == 0.0 && found.is_nan()) || (found - area).abs() < 1e-12;
-        prop_assert!(same, "{} {}", found, area);
-        // Log-loss, with probabilities that are votes.
-        let given: Vec<Vec<f64>> = (0..3)
-            .map(|class| guess.iter().map(|&said| if said == class { 0.5 } else { 0.25 }).collect())
-            .collect();
-        let loss: f64 = rows.iter().map(|row| -if row.0 == row.1 { 0.5_f64 } else { 0.25 }.ln()).sum();
-        let found = Metric::LogLoss.of_probabilities(&truth, &given);
-        prop_assert!((found - loss / rows.len() as f64).abs() < 1e-12);
-    }
-}
-
-#[test]
-fn metrics_of_numbers() {
-    let (truth, predicted) = ([1.0, 2.0, 3.0, 6.0], [1.0, 2.0, 4.0, 4.0]);
-    assert_eq!(Metric::Rmse.of_numbers(&truth, &predicted), 1.25_f64.sqrt());
-    assert_eq!(Metric::Mae.of_numbers(&truth, &predicted), 0.75);
-    assert!((Metric::R2.of_numbers(&truth, &predicted) - (1.0 - 5.0 / 14.0)).abs() < 1e-12);
-    assert!(Metric::R2.of_numbers(&[2.0, 2.0], &[1.0, 3.0]).is_nan());
-    assert!(Metric::Rmse.is_better(1.0, 2.0) && Metric::R2.is_better(2.0, 1.0));
-    assert!(Metric::R2.is_better(0.0, f64::NAN) && !Metric::R2.is_better(f64::NAN, f64::NAN));
-    assert!(Metric::Mae.is_better(1.0, 2.0) && Metric::LogLoss.is_better(0.1, 0.7));
-    // A sure mistake is dear, not infinitely so; a probability that is none is no score.
-    let sure =
-        |value: f64| Metric::LogLoss.of_probabilities(&[0, 1], &[vec![1.0; 2], vec![value; 2]]);
-    assert!(sure(0.0) > 18.0 && sure(0.0) < 19.0);
-    assert!(sure(f64::NAN).is_nan());
-    assert!(Metric::LogLoss.of_probabilities(&[], &[]).is_nan());
-    for metric in Metric::ALL {
-        assert_eq!(Metric::named(metric.name()), Some(metric));
-    }
-}
-
-#[test]
-fn splits_that_cannot_be() {
-    let strata = [0, 0, 0, 1, 1];
-    let message = split::k_fold(&strata, None, 3, 0).unwrap_err().to_string();
-    assert!(message.contains("at most 2"), "{message}");
-    assert!(split::k_fold(&strata, None, 1, 0).is_err());
-    for (train, validation) in [
-        (0.0, 0.5),
-        (1.0, 0.5),
-        (0.7, 0.5),
-        (f64::NAN, 0.5),
-        (0.5, 0.0),
-    ] {
-        assert!(split::by_shares(&strata, None, train, validation, 0).is_err());
-    }
-    assert!(split::by_shares(&strata, None, 0.4, 0.3, 0).is_err());
-    assert!(split::by_shares(&strata, None, 0.4, 0.6, 0).is_ok());
-}
 
 #[test]
 fn a_grid_has_each_cell_once_and_chains_change_one_parameter() {
@@ -248,6 +53,30 @@ fn a_grid_has_each_cell_once_and_chains_change_one_parameter() {
     assert!(Grid::new(&MachineSpec::svc(1.0), &sharings, 1, &[axis("C", &[])]).is_err());
     assert!(Grid::new(&MachineSpec::svc(1.0), &sharings, 1, &[axis("nu", &[0.5])]).is_err());
     assert!(Grid::new(&MachineSpec::svc(1.0), &[], 1, &[]).is_err());
+}
+
+#[test]
+fn chains_are_the_same_in_whatever_order_the_cells_come() {
+    let values = [0.1, 1.0, 10.0];
+    let axis = |parameter: &str, values: &[f64]| Axis {
+        parameter: parameter.to_string(),
+        values: values.to_vec(),
+    };
+    let axes = [axis("C", &values), axis("p", &[1.0, 2.0])];
+    let machine = MachineSpec::svc(1.0);
+    let grid = Grid::new(&machine, &[SharingSpec::lp(2.0, 1.0)], 1, &axes).unwrap();
+    // C outside, p inside.
+    let turned = (0..3).flat_map(|c| [0, 1].map(|p| grid.cells()[3 * p + c].clone()));
+    let turned = Grid::of(turned.collect());
+    let cells = |grid: &Grid| -> Vec<Vec<mtmkl::select::Cell>> {
+        let chain = |chain: &mtmkl::select::Chain| {
+            let cells = chain.cells.iter();
+            cells.map(|&cell| grid.cells()[cell].clone()).collect()
+        };
+        grid.chains(2).iter().map(chain).collect()
+    };
+    assert_ne!(turned.cells(), grid.cells());
+    assert_eq!(cells(&turned), cells(&grid));
 }
 
 /// Three classes in the plane as one-vs-all tasks, and a second sample set with a task of its own.
@@ -714,28 +543,4 @@ fn a_start_from_another_model_changes_the_way_not_the_answer() {
             }
         }
     }
-}
-
-#[test]
-fn chains_are_the_same_in_whatever_order_the_cells_come() {
-    let values = [0.1, 1.0, 10.0];
-    let axis = |parameter: &str, values: &[f64]| Axis {
-        parameter: parameter.to_string(),
-        values: values.to_vec(),
-    };
-    let axes = [axis("C", &values), axis("p", &[1.0, 2.0])];
-    let machine = MachineSpec::svc(1.0);
-    let grid = Grid::new(&machine, &[SharingSpec::lp(2.0, 1.0)], 1, &axes).unwrap();
-    // C outside, p inside.
-    let turned = (0..3).flat_map(|c| [0, 1].map(|p| grid.cells()[3 * p + c].clone()));
-    let turned = Grid::of(turned.collect());
-    let cells = |grid: &Grid| -> Vec<Vec<mtmkl::select::Cell>> {
-        let chain = |chain: &mtmkl::select::Chain| {
-            let cells = chain.cells.iter();
-            cells.map(|&cell| grid.cells()[cell].clone()).collect()
-        };
-        grid.chains(2).iter().map(chain).collect()
-    };
-    assert_ne!(turned.cells(), grid.cells());
-    assert_eq!(cells(&turned), cells(&grid));
 }
