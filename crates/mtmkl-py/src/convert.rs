@@ -24,3 +24,9 @@ pub(crate) fn matrix<'a>(array: &'a PyReadonlyArray2<'_, f64>) -> PyResult<&'a [
         .as_slice()
         .map_err(|_| PyValueError::new_err("a matrix must be contiguous"))
 }
+
+/// Copies of several vectors.
+pub(crate) fn vectors(arrays: &[PyReadonlyArray1<'_, f64>]) -> PyResult<Vec<Vec<f64>>> {
+    let own = arrays.iter().map(|own| vector(own).map(<[f64]>::to_vec));
+    own.collect()
+}

@@ -17,7 +17,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
-use crate::convert::{matrix, vector};
+use crate::convert::{matrix, vector, vectors};
 use crate::enter::{interruptible, pool, released};
 use crate::errors::{self, Origins};
 use crate::model::Model;
@@ -218,7 +218,7 @@ fn wrong(name: &str, value: f64, expected: &str) -> PyErr {
 }
 
 /// The kernels of (name, specification) pairs; a set `rbf:sigma=1|2` stands for several.
-pub(crate) fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
+fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
     let mut views = Vec::new();
     for (name, spec) in kernels {
         let mut made = parse_kernels(spec)?;
@@ -242,6 +242,32 @@ pub(crate) fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<K
 pub(crate) fn kernel_specs(py: Python<'_>, spec: &str) -> PyResult<Vec<String>> {
     let views = released(py, &Origins::default(), || parse_kernels(spec))?;
     Ok(views.into_iter().map(|view| view.name).collect())
+}
+
+/// Kernels, sample sets and tasks in Rust's hands, and where their rows come from.
+pub(crate) struct Data {
+    pub(crate) origins: Origins,
+    pub(crate) views: Vec<KernelView>,
+    pub(crate) sets: Vec<Owned>,
+    pub(crate) tasks: Vec<Task>,
+}
+
+impl Data {
+    pub(crate) fn read(
+        kernels: &[(Option<String>, String)],
+        sets: &[Set<'_>],
+        tasks: &[PyTask<'_>],
+    ) -> PyResult<Self> {
+        let origins = Origins::of(sets, tasks);
+        let views = views(kernels).map_err(|error| errors::raise(error, &origins))?;
+        let tasks = tasks.iter().map(PyTask::owned);
+        Ok(Self {
+            views,
+            sets: sets.iter().map(Set::owned).collect::<PyResult<_>>()?,
+            tasks: tasks.collect::<PyResult<_>>()?,
+            origins,
+        })
+    }
 }
 
 /// What is wrong with kernels that tell no samples apart, or all: of those that someone named, or where all there are do so.
@@ -320,8 +346,8 @@ impl Asked {
     }
 }
 
-/// Solves a problem, with a price that the data chooses where `auto`, and with probabilities where `counts` say how often each sample counts. Specifications are JSON, as in the model file; `named` says whether someone
-/// chose the kernels.
+/// Solves a problem, with a price that the data chooses where `auto`, and with probabilities where `counts` say how often each sample counts.
+/// Specifications are JSON, as in the model file; `named` says whether someone chose the kernels.
 #[pyfunction]
 #[pyo3(signature = (*, kernels, named, machine, sharing, solver, normalize, target_scale, definiteness, sets, tasks, limits, notes, auto=false, counts=None))]
 #[allow(
@@ -354,18 +380,13 @@ pub(crate) fn fit(
         target_scale,
         definiteness,
     )?;
-    let origins = Origins::of(&sets, &tasks);
-    let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
-    let sets = sets.iter().map(Set::owned).collect::<PyResult<Vec<_>>>()?;
-    let tasks = tasks
-        .iter()
-        .map(PyTask::owned)
-        .collect::<PyResult<Vec<_>>>()?;
-    let counts = counts.map(|counts| {
-        let counts = counts.iter().map(|own| vector(own).map(<[f64]>::to_vec));
-        counts.collect::<PyResult<Vec<Vec<f64>>>>()
-    });
-    let counts = counts.transpose()?;
+    let Data {
+        origins,
+        views,
+        sets,
+        tasks,
+    } = Data::read(&kernels, &sets, &tasks)?;
+    let counts = counts.as_deref().map(vectors).transpose()?;
     let stop = Stop::never();
     let preparation = limits.preparation(asked.definiteness)?;
     let fitting = limits.fitting()?;

@@ -9,10 +9,10 @@ use mtmkl::{Pool, Preparation, Prepared, Problem, Stop};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::convert::vector;
+use crate::convert::vectors;
 use crate::enter::{interruptible, released};
 use crate::errors::{self, Origins};
-use crate::fit::{Asked, Limits, Owned, PyTask, Set, read, views};
+use crate::fit::{Asked, Data, Limits, Owned, PyTask, Set, read};
 
 /// The rows to learn from and those kept aside, for each sample set.
 type Rows = (Vec<Vec<usize>>, Vec<Vec<usize>>);
@@ -91,21 +91,16 @@ impl Search {
             target_scale,
             definiteness,
         )?;
-        let own = |sets: &Vec<PyReadonlyArray1<'_, f64>>| {
-            let sets = sets.iter().map(|own| vector(own).map(<[f64]>::to_vec));
-            sets.collect::<PyResult<Vec<Vec<f64>>>>()
-        };
-        let weights = weights.map(|folds| folds.iter().map(own).collect::<PyResult<Vec<_>>>());
-        let weights = weights.transpose()?;
+        let weights = weights.map(|folds| folds.iter().map(|own| vectors(own)).collect());
+        let weights: Option<Vec<_>> = weights.transpose()?;
         let cells = cells.map(|cells| cells.iter().map(cell_of).collect::<PyResult<Vec<_>>>());
         let cells = cells.transpose()?;
-        let origins = Origins::of(&sets, &tasks);
-        let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
-        let sets = sets.iter().map(Set::owned).collect::<PyResult<Vec<_>>>()?;
-        let tasks = tasks
-            .iter()
-            .map(PyTask::owned)
-            .collect::<PyResult<Vec<_>>>()?;
+        let Data {
+            origins,
+            views,
+            sets,
+            tasks,
+        } = Data::read(&kernels, &sets, &tasks)?;
         let preparation = limits.preparation(asked.definiteness)?;
         let threads = limits.threads;
         let fitting = limits.fitting()?(Stop::never());
