@@ -107,6 +107,10 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
 
     # -- the machine, by estimator -------------------------------------------------------------------------------------------------
 
+    def _wants_probabilities(self) -> bool:
+        """Whether the model is to have probabilities of classes."""
+        return False
+
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
         """The machine as it stands in model files, and a factor of the sample weights of each task (whose totals are given)."""
         raise NotImplementedError
@@ -197,7 +201,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             "tasks": tasks,
             "limits": self._limits(),
         }
-        if getattr(self, "probability", False):
+        if self._wants_probabilities():
             arguments["counts"] = counts
         self._learn(Problem(arguments, kernels, frame, origins, totals, counts, factors, extra or {}))
         return self

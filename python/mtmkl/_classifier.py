@@ -23,13 +23,13 @@ from ._warnings import DataWarning
 def _has_probabilities(estimator: MKLClassifier) -> bool:
     """Whether an estimator has probabilities, or will have them once it is fitted."""
     model = getattr(estimator, "_model", None)
-    if estimator.probability if model is None else model.has_probabilities:
+    if estimator._wants_probabilities() if model is None else model.has_probabilities:
         return True
-    raise AttributeError("predict_proba is there with MKLClassifier(probability=True)")
+    raise AttributeError("predict_proba is there with MKLClassifier(probability=True) and with machine='logistic'")
 
 
 class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
-    """Support vector classification with learned kernel weights, for one task or many.
+    """Support vector classification or kernel logistic regression with learned kernel weights, for one task or many.
 
     Two classes make one machine for each task; more than two classes make one machine for each pair of them that a task has, and these
     share kernels as tasks do.
@@ -41,6 +41,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
         `KernelStack`. By default a linear kernel and Gaussian ones of half, once and twice the median
         distance, ``"rbf:sigma=median*0.5|1|2"``.
+    machine : {"svc", "logistic"}, default="svc"
+        Support vector classification, or kernel logistic regression, which has probabilities of its own.
     C : float or "auto", default=1.0
         The price of an error, > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
     class_weight : dict or "balanced", optional
@@ -49,7 +51,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         How more than two classes become machines: one for each pair of classes, which vote, or one for each class against all others.
     probability : bool, default=False
         Whether `predict_proba` is wanted: a sigmoid for each machine (Platt), learned from decisions about rows that were kept aside, in
-        five folds of the same kernel matrices.
+        five folds of the same kernel matrices. With "logistic" it is there anyway, without folds.
     sharing : str or Sharing, default="auto"
         What the tasks share: "lp", "common", "independent", "group", "pscs", "simplex", "prior-ball", "uniform", or an object such as
         ``Tang(beta=0.5)`` or ``Common(p=1.1) + Group(p=1.1, q=1)``. "auto" is "lp" for one task, "pscs" for several and "common" for the
@@ -153,6 +155,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self,
         kernels: Any = None,
         *,
+        machine: str = "svc",
         C: float | Literal["auto"] = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         multiclass: Literal["ovo", "ova"] = "ovo",
@@ -176,6 +179,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         random_state: Any = None,
     ) -> None:
         self.kernels = kernels
+        self.machine = machine
         self.C = C
         self.class_weight = class_weight
         self.multiclass = multiclass
@@ -199,7 +203,12 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
-        return {"name": "svc", "C": self._price("C")}, [1.0] * len(totals)
+        if self.machine not in ("svc", "logistic"):
+            raise ValueError(f"machine is {self.machine!r}, expected 'svc' or 'logistic'")
+        return {"name": self.machine, "C": self._price("C")}, [1.0] * len(totals)
+
+    def _wants_probabilities(self) -> bool:
+        return self.probability or self.machine == "logistic"
 
     def _prices(self) -> tuple[str, ...]:
         return ("C",)
@@ -320,9 +329,10 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """The probability of each class, with ``probability=True``.
+        """The probability of each class, with ``probability=True`` or ``machine="logistic"``.
 
-        Two classes: Platt's sigmoid of the decision value. More: those of pairs, coupled (Wu, Lin and Weng 2004). The most probable class
+        Two classes: Platt's sigmoid of the decision value, or 1/(1 + exp(−f)) of the logistic machine itself, less what class weights add
+        to f. More: those of pairs, coupled (Wu, Lin and Weng 2004). The most probable class
         may be another than `predict` says, where decisions are close.
 
         Parameters

@@ -36,6 +36,7 @@ from ._table import whole
 
 _ESTIMATORS: dict[str, type[MKLEstimator]] = {
     "svc": MKLClassifier,
+    "logistic": MKLClassifier,
     "svr": MKLRegressor,
     "krr": MKLRegressor,
     "ocsvm": MKLOneClassSVM,
@@ -149,11 +150,12 @@ def _limits(settings: str, known: Collection[str]) -> dict[str, Any]:
 
 def _machine_parameters(machine: dict[str, Any], model: _core.Model, estimator: MKLEstimator) -> dict[str, Any]:
     match machine["name"]:
-        case "svc":
+        case "svc" | "logistic":
             weights = (machine.get("negative_weight", 1.0), machine.get("positive_weight", 1.0))
             classes = estimator.classes_.tolist()
             balanced = weights == (1.0, 1.0) or len(classes) != 2
-            return {"C": machine["C"], "class_weight": None if balanced else dict(zip(classes, weights, strict=True))}
+            by_class = None if balanced else dict(zip(classes, weights, strict=True))
+            return {"machine": machine["name"], "C": machine["C"], "class_weight": by_class}
         case "svr":
             return {"machine": "svr", "C": machine["C"], "epsilon": machine["epsilon"]}
         case "krr":

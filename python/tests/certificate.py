@@ -246,7 +246,7 @@ class Machine:
     def bounds(self) -> tuple[Array, Array, float | None]:
         """Ω: lower ≤ β ≤ upper and the sum of β; everything for ridge regression."""
         price, none = self.price(), np.zeros_like(self.weights)
-        if self.name == "svc":
+        if self.name in ("svc", "logistic"):
             return np.minimum(self.targets * price, 0), np.maximum(self.targets * price, 0), 0.0
         if self.name == "svr":
             return -price, price, 0.0
@@ -260,7 +260,7 @@ class Machine:
         """What a unit of a sample's loss costs."""
         parameters, weights = self.parameters, self.weights
         price: Array
-        if self.name == "svc":
+        if self.name in ("svc", "logistic"):
             positive, negative = parameters.get("positive_weight", 1.0), parameters.get("negative_weight", 1.0)
             price = parameters["C"] * np.where(self.targets > 0, positive, negative) * weights
         elif self.name == "svr":
@@ -279,6 +279,8 @@ class Machine:
         f, square = image + offset, beta @ image
         if self.name == "svc":  # ½‖w‖² + Σ C_i (1 − y_i f_i)₊
             return square / 2 + price @ np.maximum(1 - y * f, 0)
+        if self.name == "logistic":  # ½‖w‖² + Σ C_i ln(1 + exp(−y_i f_i))
+            return square / 2 + price @ np.logaddexp(0, -y * f)
         if self.name == "svr":  # ½‖w‖² + Σ C_i (|y_i − f_i| − ε)₊
             return square / 2 + price @ np.maximum(abs(y - f) - self.parameters["epsilon"], 0)
         if self.name == "krr":  # ‖w‖² + Σ (w_i/λ) (y_i − f_i)², without b
@@ -292,6 +294,8 @@ class Machine:
         """The same at the best b. It is convex and piecewise linear in b, with its corners where a sample's loss begins."""
         if self.name == "krr":
             return self.primal(kernel, beta, offset)
+        if self.name == "logistic":
+            return self.least_smooth(kernel, beta, offset)
         y, image = self.targets, kernel @ beta
         if self.name == "svr":
             corners = np.concatenate([y - image + sign * self.parameters["epsilon"] for sign in (-1, 1)])
@@ -309,10 +313,26 @@ class Machine:
             low, high = (low, middle) if here <= there else (middle + 1, high)
         return min(self.primal(kernel, beta, offset), self.primal(kernel, beta, corners[low]))
 
+    def least_smooth(self, kernel: Array, beta: Array, offset: Any) -> Any:
+        """The same where it is convex and smooth in b: the slope −Σ C_i y_i/(1 + exp(y_i f_i)) is zero at its least, found by bisection."""
+        y, price, image = self.targets, self.price(), kernel @ beta
+        width = 1 + 2 * abs(image).max() + abs(np.log(price[y > 0].sum() / price[y < 0].sum()))
+        low, high = -image.max() - width, -image.min() + width
+        for _ in range(200):
+            middle = (low + high) / 2
+            slope = -(price * y) @ np.exp(-np.logaddexp(0, y * (image + middle)))
+            low, high = (middle, high) if slope < 0 else (low, middle)
+        return min(self.primal(kernel, beta, offset), self.primal(kernel, beta, low))
+
     def dual_constant(self, beta: Array) -> Any:
         """The part of ḡ(β, ·) without θ."""
         if self.name == "svc":
             return self.targets @ beta
+        if self.name == "logistic":  # −Σ [α ln(α/C_i) + (C_i − α) ln((C_i − α)/C_i)], α = y_iβ_i
+            price = self.price()
+            parts = np.concatenate([self.targets * beta / price, 1 - self.targets * beta / price])
+            terms = np.where(parts > 0, parts * np.log(np.where(parts > 0, parts, 1)), 0)
+            return -np.concatenate([price, price]) @ terms
         if self.name == "svr":
             return self.targets @ beta - self.parameters["epsilon"] * abs(beta).sum()
         if self.name == "krr":
@@ -322,7 +342,7 @@ class Machine:
     def sensitivity(self, kernel: Array, beta: Array) -> Any:
         """s_m = −∂ḡ/∂θ_m."""
         square = beta @ kernel @ beta
-        if self.name in ("svc", "svr"):
+        if self.name in ("svc", "logistic", "svr"):
             return square / 2
         return square - np.diag(kernel) @ beta if self.name == "svdd" else square
 

@@ -33,6 +33,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore:Solution may be inaccurate"), p
 SPECS = ["linear", "rbf:gamma=0.4", "poly:degree=2,coef0=1,gamma=1"]
 MACHINES = {
     "svc": {"name": "svc", "C": 2.0, "positive_weight": 1.5, "negative_weight": 0.5},
+    "logistic": {"name": "logistic", "C": 2.0, "positive_weight": 1.5, "negative_weight": 0.5},
     "svr": {"name": "svr", "C": 1.5, "epsilon": 0.1},
     "krr": {"name": "krr", "lambda": 0.5},
     "svdd": {"name": "svdd", "C": 0.2},
@@ -197,7 +198,7 @@ def solved(machine_name, sharing_name, seed=0):
         n = 9 + task
         x = rng.normal(size=(n, 2))
         signal_of = x[:, 0] * x[:, 1] + 0.5 * x[:, 0] + 0.3 * rng.normal(size=n)
-        y = np.where(signal_of > 0, 1.0, -1.0) if machine_name == "svc" else signal_of
+        y = np.where(signal_of > 0, 1.0, -1.0) if machine_name in ("svc", "logistic") else signal_of
         dot = x @ x.T
         squares = ((x[:, None] - x) ** 2).sum(axis=2)
         f, norms, own = 0, 0, 0
@@ -213,9 +214,10 @@ def solved(machine_name, sharing_name, seed=0):
         images.append(image == f)
         constraints.append(images[-1])
         offsets.append(offset)
-        if machine_name == "svc":
+        if machine_name in ("svc", "logistic"):
             price = machine["C"] * np.where(y > 0, machine["positive_weight"], machine["negative_weight"])
-            value += norms / 2 + price @ cp.pos(1 - cp.multiply(y, image + offset))
+            margin_of = cp.multiply(y, image + offset)
+            value += norms / 2 + price @ (cp.pos(1 - margin_of) if machine_name == "svc" else cp.logistic(-margin_of))
         elif machine_name == "svr":
             value += norms / 2 + machine["C"] * cp.sum(cp.pos(cp.abs(y - image - offset) - machine["epsilon"]))
         elif machine_name == "krr":
@@ -240,7 +242,7 @@ def solved(machine_name, sharing_name, seed=0):
     for task, multiplier in zip(tasks, images, strict=True):
         n = len(multiplier.dual_value)
         # d(½‖w_m‖²/θ_m) = φ_m'β, twice that where the primal has no ½; the sign is the one that raises the dual.
-        beta = multiplier.dual_value / (1 if machine_name in ("svc", "svr") else 2)
+        beta = multiplier.dual_value / (1 if machine_name in ("svc", "logistic", "svr") else 2)
         bounds = certificate.Machine(machine_name, machine, np.zeros(n) if task.targets is None else task.targets, np.ones(n)).bounds()
         candidates = [certificate.into_domain(sign * beta, *bounds) for sign in (1, -1)]
         betas.append(min(candidates, key=lambda candidate: min(abs(candidate - beta).max(), abs(candidate + beta).max())))
@@ -609,6 +611,9 @@ def random_fit(number):
     # What is learned: labels ±1, values or nothing, for each row.
     classes, price = None, 10 ** rng.uniform(-3, 5)
     weights = rng.uniform(0.3, 3, size=total).round(3) if rng.uniform() < 0.2 else None
+    # Of a generator of its own again.
+    if machine == "svc" and np.random.default_rng([17, number]).uniform() < 0.3:
+        arguments[1] = "logistic"
     if machine == "svc":
         if layout in ("ova", "ovo"):
             classes = np.array(["a", "b", "c"])[np.clip(np.digitize(signal_of, [-0.7, 0.7]), 0, 2)]

@@ -17,6 +17,7 @@ ESTIMATORS = [
     MKLSVDD(),
     # Other machines, kernels, sharings and solvers.
     MKLRegressor(["linear", "rbf:gamma=scale"], machine="svr"),
+    MKLClassifier(["linear", "rbf:gamma=scale"], machine="logistic"),
     MKLClassifier(["linear", "rbf:sigma=1|4"], sharing=Common(p=1.1) + Group(p=1.1, q=1)),
     MKLClassifier(["linear", ("first", "rbf", [0])], sharing="independent", p=1),
     MKLOneClassSVM("rbf:sigma=1|4", sharing=Simplex()),

@@ -65,8 +65,8 @@ def test_several_classes(program, tmp_path):
 
 @pytest.mark.parametrize(
     "model",
-    [MKLRegressor(), MKLRegressor(machine="svr"), MKLOneClassSVM(), MKLSVDD(), MKLClassifier()],
-    ids=["krr", "svr", "ocsvm", "svdd", "svc"],
+    [MKLRegressor(), MKLRegressor(machine="svr"), MKLOneClassSVM(), MKLSVDD(), MKLClassifier(), MKLClassifier(machine="logistic")],
+    ids=["krr", "svr", "ocsvm", "svdd", "svc", "logistic"],
 )
 def test_every_machine(program, tmp_path, rng, model):
     X = pd.DataFrame(rng.normal(size=(50, 3)), columns=["a", "b", "c"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -69,6 +70,50 @@ def test_they_are_probabilities_of_the_rows_whatever_an_error_costs():
     np.testing.assert_array_equal(twice, heavy)
 
 
+def test_logistic_regression_has_its_own(tmp_path):
+    X, y = noisy(4)
+    X, Z, y, z = train_test_split(X, y, random_state=0)
+    model = MKLClassifier(["linear", "rbf:gamma=scale"], machine="logistic", tol=1e-8).fit(X, y)
+    p = model.predict_proba(Z)[:, 1]
+    np.testing.assert_allclose(p, 1 / (1 + np.exp(-model.decision_function(Z))), rtol=1e-12)
+    np.testing.assert_array_equal(p > 0.5, model.predict(Z) == 1)
+    assert log_loss(z, p) < 0.6
+    # At the optimum b is stationary: what is expected of each class is there.
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=1e-6)
+    # In other units of the data, a linear kernel is scikit-learn's logistic regression without a penalty on the offset.
+    linear = MKLClassifier("linear", machine="logistic", sharing="uniform", scale="none", normalize="none", tol=1e-10).fit(X, y)
+    theirs = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(linear.predict_proba(Z), theirs.predict_proba(Z), atol=1e-5)
+    model.save(tmp_path / "m")
+    loaded = mtmkl.load(tmp_path / "m")
+    assert loaded.machine == "logistic"
+    np.testing.assert_array_equal(loaded.predict_proba(Z)[:, 1], p)
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ova"])
+def test_logistic_regression_on_several_classes(multiclass):
+    X, Z, y, z = train_test_split(*noisy(2, 4), random_state=2)
+    p = MKLClassifier(machine="logistic", multiclass=multiclass).fit(X, y).predict_proba(Z)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert log_loss(z, p) < 1.2
+
+
+def test_logistic_regression_forgets_what_an_error_costs():
+    X, y = noisy(3)
+    rare = (y == 0) | (np.arange(len(y)) % 5 == 0)
+    X, y = X[rare], y[rare]
+    # Its own prior comes back whatever the classes cost, given or balanced.
+    for weight in ("balanced", {0: 1.0, 1: 7.0}):
+        p = MKLClassifier(machine="logistic", class_weight=weight).fit(X, y).predict_proba(X)[:, 1]
+        assert abs(p.mean() - y.mean()) < 0.04
+    # A sample of weight 2 counts twice, also where weights are not those of classes; a weight of 0 is not there.
+    weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0))
+    heavy = MKLClassifier(machine="logistic", tol=1e-8).fit(X, y, sample_weight=weights).predict_proba(X)
+    again = np.repeat(np.arange(len(y)), weights.astype(int))
+    twice = MKLClassifier(machine="logistic", tol=1e-8).fit(X[again], y[again]).predict_proba(X)
+    np.testing.assert_allclose(heavy, twice, atol=1e-6)
+
+
 def test_with_tasks(sites, tmp_path):
     X, y = sites
     model = MKLClassifier(["linear", "rbf:sigma=1"], task="site", probability=True, new_tasks="common").fit(X, y)
@@ -110,6 +155,9 @@ def test_where_they_are_not_there():
     X, y = noisy(0)
     model = MKLClassifier().fit(X, y)
     assert not hasattr(model, "predict_proba") and hasattr(MKLClassifier(probability=True), "predict_proba")
+    assert hasattr(MKLClassifier(machine="logistic"), "predict_proba")
+    with pytest.raises(ValueError, match="machine is 'svr', expected 'svc' or 'logistic'"):
+        MKLClassifier(machine="svr").fit(X, y)
     with pytest.raises(AttributeError, match="predict_proba"):
         model.predict_proba(X)
     with pytest.raises(ValueError, match="no class of a task has two samples"):

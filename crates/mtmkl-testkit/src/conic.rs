@@ -29,6 +29,13 @@ pub enum Machine {
         /// Box, one bound a sample.
         upper: Vec<f64>,
     },
+    /// −Σ [α ln(α/upper) + (upper − α) ln((upper − α)/upper)] − ½ β'Kβ with β = y∘α, 0 ≤ α ≤ upper, y'α = 0; y is ±1.
+    Logistic {
+        /// Labels ±1.
+        y: Vec<f64>,
+        /// C of each sample.
+        upper: Vec<f64>,
+    },
     /// 2α'y − α'(λI + K)α, α free.
     Krr {
         /// Targets.
@@ -313,7 +320,9 @@ fn check(task: &Task, kernels: usize) {
         "a Gram matrix is n·n"
     );
     match &task.machine {
-        Machine::Svc { y, upper } | Machine::Svr { y, upper, .. } => {
+        Machine::Svc { y, upper }
+        | Machine::Logistic { y, upper }
+        | Machine::Svr { y, upper, .. } => {
             assert!(
                 y.len() == n && upper.len() == n,
                 "one label and one bound a sample"
@@ -633,7 +642,9 @@ fn guess(tasks: &[Task]) -> Scale {
                     .fold(0.0_f64, |most, value| most.max(value.abs()))
             };
             let size = match &task.machine {
-                Machine::Svc { upper, .. } => most(upper).min(1.0 / weight),
+                Machine::Svc { upper, .. } | Machine::Logistic { upper, .. } => {
+                    most(upper).min(1.0 / weight)
+                }
                 Machine::Krr { y, lambda } => most(y) / (lambda + weight),
                 Machine::Svdd { .. } | Machine::OneClass { .. } => 1.0 / n as f64,
                 Machine::Svr { y, upper, .. } => most(upper).min(most(y) / weight),
@@ -743,7 +754,7 @@ fn assemble(
     for (t, task) in tasks.iter().enumerate() {
         let alpha = variables(&mut programme, task, scale.alpha[t], scale.value);
         let (half, signs) = match &task.machine {
-            Machine::Svc { y, .. } => (0.5, Some(y)),
+            Machine::Svc { y, .. } | Machine::Logistic { y, .. } => (0.5, Some(y)),
             Machine::Svr { .. } => (0.5, None),
             Machine::Krr { .. } | Machine::Svdd { .. } | Machine::OneClass { .. } => (1.0, None),
         };
@@ -814,6 +825,23 @@ fn variables(programme: &mut Programme, task: &Task, size: f64, value: f64) -> V
                 .collect();
             programme.zero(Affine::dot(y, &alpha).scaled(1.0 / size));
             programme.minimise(-1.0 / value, &Affine::sum(&alpha));
+            alpha
+        }
+        Machine::Logistic { y, upper } => {
+            let alpha: Vec<Affine> = upper
+                .iter()
+                .map(|&bound| {
+                    let unit = programme.variable();
+                    let whole = Affine::constant(bound / size);
+                    let rest = whole.clone().plus(-1.0, &unit);
+                    for part in [&unit, &rest] {
+                        let entropy = programme.entropy(part, &whole);
+                        programme.minimise(-size / value, &entropy);
+                    }
+                    unit.scaled(size)
+                })
+                .collect();
+            programme.zero(Affine::dot(y, &alpha).scaled(1.0 / size));
             alpha
         }
         Machine::Krr { y, lambda } => {

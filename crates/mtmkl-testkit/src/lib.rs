@@ -1,10 +1,11 @@
 #![doc = "Independent answers for the tests of mtmkl: min over θ in Ψ of max over α in Ω of `Σ_t` ḡ(α^t, `Σ_m` `θ_m^t` `K_m^t`)."]
 //!
-//! [`conic`], [`generate`] and [`shared`] do not look at the product, on purpose: the formulas are restated from the theory, and a general conic
+//! [`conic`], [`generate`], [`logistic`] and [`shared`] do not look at the product, on purpose: the formulas are restated from the theory, and a general conic
 //! solver finds the optimum, so that a mistake in the product cannot hide behind the same mistake here.
 //!
 //! - [`conic`]: the optimum, and the largest ⟨s, θ⟩ over a sharing, as conic programmes.
 //! - [`generate`]: small deterministic problems.
+//! - [`logistic`]: kernel logistic regression at a fixed kernel.
 //! - [`shared`]: the shared real data sets.
 //! - [`small`]: small problems of the product with their conic statement.
 //! - [`conformance`]: what must hold for every machine and sharing of a registry, one's own included.
@@ -12,5 +13,6 @@
 pub mod conformance;
 pub mod conic;
 pub mod generate;
+pub mod logistic;
 pub mod shared;
 pub mod small;

@@ -138,7 +138,7 @@ impl Data {
                 let values = self.values[task].clone();
                 let c = machine.number("C");
                 let machine = match machine.name() {
-                    "svc" => {
+                    name @ ("svc" | "logistic") => {
                         let factor = |label: f64| {
                             if label > 0.0 {
                                 machine.number("positive_weight")
@@ -147,7 +147,11 @@ impl Data {
                             }
                         };
                         let upper = y.iter().map(|&label| c * factor(label)).collect();
-                        Machine::Svc { upper, y }
+                        if name == "svc" {
+                            Machine::Svc { upper, y }
+                        } else {
+                            Machine::Logistic { upper, y }
+                        }
                     }
                     "svr" => Machine::Svr {
                         y: values,

@@ -14,6 +14,7 @@ use mtmkl::{
     Fitting, Model, Precision, Preparation, Problem, ProblemSpec, Samples, Status, Targets, Task,
 };
 use mtmkl_testkit::generate::Random;
+use mtmkl_testkit::logistic;
 
 /// high + low, some 32 digits: Dekker's sums, products by fused multiplication.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +88,8 @@ impl Case {
         let cs = [10.0_f64.powf(4.0 * random.uniform() - 3.0), 1.0, wide];
         let c = cs[random.below(3)];
         let machine = match random.below(6) {
-            0..=2 => MachineSpec::svc(c),
+            0..=1 => MachineSpec::svc(c),
+            2 => MachineSpec::logistic(c),
             3 => MachineSpec::svr(c, 0.1),
             4 => MachineSpec::krr(10.0_f64.powf(5.0 * random.uniform() - 3.0)),
             _ if random.below(2) == 0 => MachineSpec::svdd((1.0 / n as f64).max(random.uniform())),
@@ -96,7 +98,7 @@ impl Case {
         let response = |i: usize| points[i * COLUMNS] - 0.5 * points[i * COLUMNS + 2];
         let targets: Vec<f64> = (0..n)
             .map(|i| match machine.name() {
-                "svc" => {
+                "svc" | "logistic" => {
                     let noisy = response(i) / size + 2.0 * random.uniform() - 1.0;
                     if i == 0 || (i > 1 && noisy > 0.0) {
                         1.0
@@ -155,7 +157,7 @@ impl Case {
         let columns = (1..=COLUMNS).map(|c| format!("x{c}")).collect();
         let samples = Samples::with_columns(self.points.clone(), self.n, columns).unwrap();
         let targets = match self.machine.name() {
-            "svc" => Targets::Labels(self.targets.clone()),
+            "svc" | "logistic" => Targets::Labels(self.targets.clone()),
             "svr" | "krr" => Targets::Values(self.targets.clone()),
             _ => Targets::Unlabelled,
         };
@@ -191,7 +193,7 @@ impl Case {
                 let square =
                     sum((0..n).map(|i| beta[i].times(dot(&gram[i * n..(i + 1) * n], &beta))));
                 match self.machine.name() {
-                    "svc" | "svr" => Double::of(0.5).times(square),
+                    "svc" | "logistic" | "svr" => Double::of(0.5).times(square),
                     "svdd" => {
                         let along = (0..n).map(|i| Double::of(gram[i * n + i]).times(beta[i]));
                         square.minus(sum(along))
@@ -221,14 +223,19 @@ impl Case {
             );
         };
         match self.machine.name() {
-            "svc" => {
+            name @ ("svc" | "logistic") => {
                 let c = self.machine.number("C");
                 for i in 0..self.n {
                     let bound = c * self.targets[i];
                     within(bound.min(0.0), bound.max(0.0), i);
                 }
                 assert!(total.abs() <= 1e-9 * size, "Σβ = {total}");
-                linear(&self.targets)
+                if name == "svc" {
+                    linear(&self.targets)
+                } else {
+                    let prices = vec![c; self.n];
+                    Double::of(logistic::entropy(&self.targets, &prices, beta))
+                }
             }
             "svr" => {
                 let (c, epsilon) = (self.machine.number("C"), self.machine.number("epsilon"));
@@ -291,6 +298,14 @@ impl Case {
                     Double::of(1.0).minus(margin).positive()
                 };
                 half.plus(Double::of(c).times(losses(&hinge)))
+            }
+            "logistic" => {
+                let c = self.machine.number("C");
+                let loss = |i: usize| {
+                    let margin = Double::of(self.targets[i]).times(decision(i)).value();
+                    Double::of((-margin).max(0.0) + (-margin.abs()).exp().ln_1p())
+                };
+                half.plus(Double::of(c).times(losses(&loss)))
             }
             "svr" => {
                 let (c, epsilon) = (self.machine.number("C"), self.machine.number("epsilon"));

@@ -43,7 +43,7 @@ fn fit(spec: ProblemSpec, samples: Vec<Samples>, tasks: Vec<Task>) -> Model {
 fn targets(machine: &MachineSpec, random: &mut Random, points: &[f64]) -> Targets {
     let n = points.len() / DIMENSION;
     match machine.name() {
-        "svc" => Targets::Labels(generate::labels(random, points, n, DIMENSION)),
+        "svc" | "logistic" => Targets::Labels(generate::labels(random, points, n, DIMENSION)),
         "svr" | "krr" => Targets::Values(generate::values(random, points, n, DIMENSION)),
         _ => Targets::Unlabelled,
     }

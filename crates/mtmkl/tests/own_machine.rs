@@ -14,7 +14,8 @@ use mtmkl::{
     Error, Fitting, Model, Precision, Preparation, Problem, ProblemSpec, Result, Rows, Samples,
     Status, Stop, Targets, Task,
 };
-use mtmkl_testkit::generate::{self, Random};
+use mtmkl_testkit::generate::{self, Random, dot, times};
+use mtmkl_testkit::logistic::{entropy, least_primal, primal};
 
 // ---- The machine.
 
@@ -100,7 +101,7 @@ impl SmoothConjugate for Entropy {
     }
 }
 
-// ---- Independent of the crate: Gram matrices, the primal, its minimum by Newton's method.
+// ---- Independent of the crate: Gram matrices.
 
 /// The Gram matrices of each task, computed by other code.
 fn grams(data: &common::Data) -> Vec<Vec<Vec<f64>>> {
@@ -116,105 +117,6 @@ fn combined(grams: &[Vec<f64>], theta: &[f64]) -> Vec<f64> {
         }
     }
     sum
-}
-
-fn times(matrix: &[f64], v: &[f64]) -> Vec<f64> {
-    let rows = matrix.chunks_exact(v.len());
-    rows.map(|row| dot(row, v)).collect()
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// ½ a'Ka + C Σ ln(1 + exp(−y(Ka + b)))
-fn primal(kernel: &[f64], y: &[f64], c: f64, a: &[f64], b: f64) -> f64 {
-    let f = times(kernel, a);
-    let losses = f.iter().zip(y).map(|(f, y)| {
-        let t = -y * (f + b);
-        t.max(0.0) + (-t.abs()).exp().ln_1p()
-    });
-    0.5 * dot(a, &f) + c * losses.sum::<f64>()
-}
-
-/// The part of ḡ without θ: −Σ φ(β).
-fn entropy(y: &[f64], c: f64, beta: &[f64]) -> f64 {
-    let terms = beta.iter().zip(y).map(|(beta, y)| {
-        let alpha = y * beta;
-        alpha * (alpha / c).ln() + (c - alpha) * (1.0 - alpha / c).ln()
-    });
-    -terms.sum::<f64>()
-}
-
-/// Solves A x = r by elimination with pivots.
-fn solve(mut a: Vec<f64>, mut r: Vec<f64>) -> Vec<f64> {
-    let n = r.len();
-    for column in 0..n {
-        let pivot = (column..n)
-            .max_by(|&i, &j| a[i * n + column].abs().total_cmp(&a[j * n + column].abs()))
-            .unwrap();
-        for j in 0..n {
-            a.swap(pivot * n + j, column * n + j);
-        }
-        r.swap(pivot, column);
-        for row in column + 1..n {
-            let ratio = a[row * n + column] / a[column * n + column];
-            for j in column..n {
-                a[row * n + j] -= ratio * a[column * n + j];
-            }
-            r[row] -= ratio * r[column];
-        }
-    }
-    for row in (0..n).rev() {
-        let tail: f64 = (row + 1..n).map(|j| a[row * n + j] * r[j]).sum();
-        r[row] = (r[row] - tail) / a[row * n + row];
-    }
-    r
-}
-
-/// The minimum of the primal over a and b, by damped Newton steps on the primal: gradient K(a − v), −Σv with v = C y σ(−y(Ka + b)).
-fn least_primal(kernel: &[f64], y: &[f64], c: f64) -> f64 {
-    let n = y.len();
-    let (mut a, mut b) = (vec![0.0; n], 0.0);
-    for _ in 0..200 {
-        let f = times(kernel, &a);
-        let p: Vec<f64> = (0..n)
-            .map(|i| 1.0 / (1.0 + (y[i] * (f[i] + b)).exp()))
-            .collect();
-        // (I + WK) δa + w δb = v − a, w'Kδa + Σw δb = Σv, W = diag of C p (1 − p).
-        let size = n + 1;
-        let mut matrix = vec![0.0; size * size];
-        let mut right = vec![0.0; size];
-        for i in 0..n {
-            let w = c * p[i] * (1.0 - p[i]);
-            for j in 0..n {
-                matrix[i * size + j] = w * kernel[i * n + j] + f64::from(u8::from(i == j));
-                matrix[n * size + j] += w * kernel[i * n + j];
-            }
-            matrix[i * size + n] = w;
-            matrix[n * size + n] += w;
-            right[i] = c * y[i] * p[i] - a[i];
-            right[n] += c * y[i] * p[i];
-        }
-        let direction = solve(matrix, right);
-        let now = primal(kernel, y, c, &a, b);
-        let mut step = 1.0;
-        let moved = loop {
-            let moved: Vec<f64> = (a.iter().zip(&direction))
-                .map(|(a, d)| a + step * d)
-                .collect();
-            let value = primal(kernel, y, c, &moved, b + step * direction[n]);
-            if value <= now || step < 1e-12 {
-                break moved;
-            }
-            step *= 0.5;
-        };
-        (a, b) = (moved, b + step * direction[n]);
-        if direction.iter().all(|d| d.abs() < 1e-12) {
-            break;
-        }
-    }
-    primal(kernel, y, c, &a, b)
 }
 
 // ---- Tests.
@@ -310,13 +212,14 @@ fn the_optimum_is_certified_from_the_primal_side() {
                 let (mut constant, mut s) = (0.0, Vec::new());
                 for task in 0..tasks {
                     let y = &data.labels[task];
+                    let prices = vec![C; y.len()];
                     let kernel = combined(&grams[task], model.weights().row(task));
-                    least += least_primal(&kernel, y, C);
+                    least += least_primal(&kernel, y, &prices);
                     let machine = &model.tasks()[task];
-                    own += primal(&kernel, y, C, &beta(&model, task), machine.offset);
+                    own += primal(&kernel, y, &prices, &beta(&model, task), machine.offset);
                     let beta = witness(&model, task);
                     assert!(beta.iter().sum::<f64>().abs() < 1e-9);
-                    constant += entropy(y, C, &beta);
+                    constant += entropy(y, &prices, &beta);
                     s.push(
                         (grams[task].iter())
                             .map(|gram| 0.5 * dot(&beta, &times(gram, &beta)))
@@ -346,7 +249,8 @@ fn at_fixed_weights_it_is_plain_logistic_regression() {
     let mut wanted = 0.0;
     for task in 0..2 {
         let kernel = combined(&grams[task], &[0.25; 4]);
-        wanted += least_primal(&kernel, &data.labels[task], C);
+        let prices = vec![C; data.labels[task].len()];
+        wanted += least_primal(&kernel, &data.labels[task], &prices);
     }
     let found = model.outcome().objective;
     assert!((found - wanted).abs() <= 1e-8 * wanted, "{found} {wanted}");

@@ -30,7 +30,7 @@ const ESTIMATORS: &[Estimator] = &[
     Estimator {
         file: "_classifier.py",
         class: "MKLClassifier",
-        machines: &["svc"],
+        machines: &["svc", "logistic"],
         by_hand: &["class_weight", "multiclass", "probability"],
         remark: "",
     },
@@ -120,7 +120,12 @@ fn machine_arguments(estimator: &Estimator, parts: &[&Part], registry: &Registry
             let (true, Some(default)) = (Some(&name) != estimator.by_hand.first(), default) else {
                 continue;
             };
-            let of = if parts.len() > 1 {
+            let has = |part: &&Part| part.parameters.iter().any(|other| other.python == name);
+            let is_everyones = parts.iter().all(has);
+            if is_everyones && !std::ptr::eq(*part, parts[0]) {
+                continue;
+            }
+            let of = if parts.len() > 1 && !is_everyones {
                 format!(" of \"{}\"", part.name)
             } else {
                 String::new()

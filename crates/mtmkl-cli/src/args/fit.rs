@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use mtmkl::machine::TargetKind;
+use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::select::USUAL_TARGET_SCALE;
 use mtmkl::{Normalization, Registry, TargetScale};
 use mtmkl_table::{Missing, Multiclass, Scaling};
@@ -90,7 +90,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "WEIGHTS", help_heading = "Data")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class_weight: Option<String>,
-    /// Learn probabilities of classes too, from five folds: for `predict --probability`, and metrics such as log-loss
+    /// Learn probabilities of classes too, from five folds (machine logistic has them anyway): for `predict --probability`, and metrics such as log-loss
     #[arg(long, help_heading = "Data")]
     pub probability: bool,
     /// Use so many rows only, by lot (--seed), with the mix of tasks and classes
@@ -284,6 +284,13 @@ impl Said {
 }
 
 impl FitArgs {
+    /// Whether the model is to have probabilities: because that was asked for, or because its machine has them.
+    pub fn has_probabilities(&self) -> bool {
+        let machine = self.registry.machine(&self.machine);
+        let own = |entry| MachineSpec::of(entry, [0.0; 0]).has_probabilities();
+        self.probability || machine.is_ok_and(own)
+    }
+
     /// What the machine learns from.
     pub fn targets(&self) -> TargetKind {
         let machine = self.registry.machine(&self.machine);

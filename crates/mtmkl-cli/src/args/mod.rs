@@ -211,7 +211,7 @@ pub struct PredictArgs {
     /// Also print decision values
     #[arg(long)]
     pub decision: bool,
-    /// Also print the probability of each class (of models fitted with --probability)
+    /// Also print the probability of each class (of models fitted with --probability or --machine logistic)
     #[arg(long)]
     pub probability: bool,
     /// Where to write the predictions (default: standard output)

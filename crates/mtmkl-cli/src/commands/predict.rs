@@ -228,7 +228,7 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
     let loaded = Loaded::new(&args.rows.model, registry)?;
     if args.probability && loaded.calibration.is_none() {
         bail!(
-            "{} has no probabilities: fit it with --probability",
+            "{} has no probabilities: fit it with --probability, or with --machine logistic",
             args.rows.model.display()
         );
     }

@@ -198,7 +198,7 @@ fn kernels_machines_sharings_solvers() {
         "--kernel rbf:sigma=1,2",
         "--kernel chi2",
         "--machine svm",
-        "--machine logistic",
+        "--machine gaussian-process",
         "--machine svdd --sharing pscs",
         "--machine svdd --C 0.001",
         "--machine ocsvm --nu 2",

@@ -174,6 +174,14 @@ impl Programme {
         bound
     }
 
+    /// A new variable e ≤ −x ln(x/c), for x ≥ 0 and c > 0: x exp(e/x) ≤ c, an exponential cone.
+    pub(super) fn entropy(&mut self, x: &Affine, c: &Affine) -> Affine {
+        let entropy = self.variable();
+        self.rows.extend([entropy.clone(), x.clone(), c.clone()]);
+        self.cones.push(SupportedConeT::ExponentialConeT());
+        entropy
+    }
+
     /// The best answer of a few attempts; the first whose error is below `accepted` ends them.
     ///
     /// Power cones now and then stop Clarabel early under one scaling of the rows or one step length, and not under another.

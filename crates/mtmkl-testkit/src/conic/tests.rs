@@ -2,7 +2,8 @@
 //! and searches over θ for small grids.
 
 use super::*;
-use crate::generate::{self, Random};
+use crate::generate::{self, Random, eliminate};
+use crate::logistic;
 
 /// min ½x'Qx + p'x over 0 ≤ x ≤ u, signs'x kept at its start: pairwise descent on the most violating pair.
 fn pairwise(q: &[f64], p: &[f64], signs: &[f64], upper: &[f64], mut x: Vec<f64>) -> f64 {
@@ -100,31 +101,6 @@ fn form(gram: &[f64], x: &[f64]) -> f64 {
         .sum()
 }
 
-/// A⁻¹y by elimination with row exchanges.
-fn eliminate(mut a: Vec<f64>, mut y: Vec<f64>) -> Vec<f64> {
-    let n = y.len();
-    for k in 0..n {
-        let pivot = (k..n)
-            .max_by(|&i, &j| a[i * n + k].abs().total_cmp(&a[j * n + k].abs()))
-            .unwrap();
-        for j in 0..n {
-            a.swap(k * n + j, pivot * n + j);
-        }
-        y.swap(k, pivot);
-        for i in k + 1..n {
-            let factor = a[i * n + k] / a[k * n + k];
-            for j in k..n {
-                a[i * n + j] -= factor * a[k * n + j];
-            }
-            y[i] -= factor * y[k];
-        }
-    }
-    for k in (0..n).rev() {
-        y[k] = (y[k] - (k + 1..n).map(|j| a[k * n + j] * y[j]).sum::<f64>()) / a[k * n + k];
-    }
-    y
-}
-
 /// `J_t(θ)` = max over α of ḡ(α, Σ `θ_m` `K_m`).
 fn inner(task: &Task, theta: &[f64]) -> f64 {
     let n = task.samples;
@@ -145,6 +121,7 @@ fn inner(task: &Task, theta: &[f64]) -> f64 {
             let q: Vec<f64> = (0..n * n).map(|at| y[at / n] * y[at % n] * k[at]).collect();
             -pairwise(&q, &vec![-1.0; n], y, upper, vec![0.0; n])
         }
+        Machine::Logistic { y, upper } => logistic::least_primal(&k, y, upper),
         Machine::Krr { y, lambda } => {
             let a = (0..n * n)
                 .map(|at| k[at] + if at / n == at % n { *lambda } else { 0.0 })
@@ -208,6 +185,10 @@ fn parts(task: &Task, alpha: &[f64]) -> (f64, Vec<f64>) {
         Machine::Svc { y, .. } => {
             let beta: Vec<f64> = y.iter().zip(alpha).map(|(y, a)| y * a).collect();
             (alpha.iter().sum(), forms(&beta, 0.5))
+        }
+        Machine::Logistic { y, upper } => {
+            let beta: Vec<f64> = y.iter().zip(alpha).map(|(y, a)| y * a).collect();
+            (logistic::entropy(y, upper, &beta), forms(&beta, 0.5))
         }
         Machine::Krr { y, lambda } => (
             2.0 * dot(alpha, y) - lambda * dot(alpha, alpha),
@@ -369,15 +350,18 @@ fn kernels(x: &[f64], n: usize, d: usize, count: usize) -> Vec<Vec<f64>> {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Svc(f64),
+    Logistic(f64),
     Krr(f64),
     Svdd(f64),
     OneClass(f64),
     Svr(f64, f64),
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind::Svc(0.3),
     Kind::Svc(100.0),
+    Kind::Logistic(0.3),
+    Kind::Logistic(100.0),
     Kind::Krr(0.1),
     Kind::Krr(10.0),
     Kind::Svdd(0.3),
@@ -395,6 +379,10 @@ fn problem(seed: u64, kind: Kind, tasks: usize, n: usize, count: usize) -> Vec<T
             let x = generate::points(&mut random, n, d);
             let machine = match kind {
                 Kind::Svc(c) => Machine::Svc {
+                    y: generate::labels(&mut random, &x, n, d),
+                    upper: vec![c; n],
+                },
+                Kind::Logistic(c) => Machine::Logistic {
                     y: generate::labels(&mut random, &x, n, d),
                     upper: vec![c; n],
                 },

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    Conjugate, Dual, Machine, MachineEntry, MachineSpec, TargetKind, Variables, check_values,
-    numbers, weight,
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, TargetKind, Variables,
+    check_positive_weights, check_values, numbers, weight,
 };
 use crate::data::Task;
 use crate::entry::{Parameter, Part, Range};
-use crate::error::{DataProblem, Error, Place, Result};
+use crate::error::Result;
 
 /// max 2α'y − α'(Λ + K)α over all α, Λ_ii = λ / (weight of the sample): α = (Λ + K)⁻¹y, value y'(Λ + K)⁻¹y.
 ///
@@ -52,20 +52,7 @@ impl Machine for Krr {
 
     fn check(&self, task: &Task, _samples: usize) -> Result<()> {
         check_values(self.name(), task)?;
-        let zero = task
-            .weights
-            .as_ref()
-            .and_then(|weights| weights.iter().position(|&weight| weight == 0.0));
-        match zero {
-            Some(row) => {
-                let place = Place::TaskRow {
-                    task: task.name.clone(),
-                    row,
-                };
-                Err(Error::data(place, DataProblem::ZeroWeight("krr")))
-            }
-            None => Ok(()),
-        }
+        check_positive_weights(self.name(), task)
     }
 
     fn dual(&self, task: &Task, _samples: usize) -> Dual {

@@ -15,6 +15,7 @@
 //! |---|---|---|---|---|---|
 //! | [`Svc`] | 1 | y | 0 | β between 0 and y C, Σβ = 0 | 0 |
 //! | [`Svr`] | 1 | y ∓ ε, two variables a sample | 0 | \[0, C\] and \[−C, 0\], Σβ = 0 | 0 |
+//! | [`Logistic`] | 1 | 0 | 0 | β between 0 and y C, Σβ = 0 | α ln(α/C) + (C − α) ln((C − α)/C) |
 //! | [`Krr`] | 2 | y | 0 | everything | ½λβ² |
 //! | [`Svdd`] | 2 | 0 | ½ | \[0, C\], Σβ = 1 | 0 |
 //! | [`OneClass`] | 2 | 0 | 0 | \[0, 1/(νn)\], Σβ = 1 | 0 |
@@ -26,6 +27,7 @@
 
 mod dual;
 mod krr;
+mod logistic;
 mod one_class;
 mod spec;
 mod svc;
@@ -37,6 +39,7 @@ use std::fmt::Debug;
 
 pub use dual::{Conjugate, Dual, SmoothConjugate};
 pub use krr::Krr;
+pub use logistic::Logistic;
 pub use one_class::OneClass;
 pub(crate) use spec::MACHINES;
 pub use spec::{MachineEntry, MachineSpec, TargetKind};
@@ -46,6 +49,7 @@ pub use svr::Svr;
 pub use variables::Variables;
 
 use crate::data::{Targets, Task};
+use crate::entry::{Parameter, Range};
 use crate::error::{DataProblem, Error, Place, Result};
 
 /// A kernel machine.
@@ -75,6 +79,12 @@ pub trait Machine: Debug + Send + Sync {
     /// What a user gets to see as the prediction: a label ±1, or a value.
     fn predict(&self, decision: f64) -> f64;
 
+    /// What is added to a decision f so that it is ln P(+1|x)/P(−1|x), where the machine knows that: minus what its own weights of the classes
+    /// put there.
+    fn log_odds_shift(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether every sensitivity is ≤ 0, so that a set that contains θ = 0 has only that answer.
     fn shrinks_kernels(&self) -> bool {
         false
@@ -83,6 +93,22 @@ pub trait Machine: Debug + Send + Sync {
 
 /// The prices of an error that a search tries.
 const PRICES: &[f64] = &[1.0 / 27.0, 1.0 / 9.0, 1.0 / 3.0, 1.0, 3.0, 9.0, 27.0];
+
+const POSITIVE_WEIGHT: Parameter = Parameter::number(
+    "positive_weight",
+    Range::Positive,
+    "the factor of C for the second class (or for the one of a one-vs-all task)",
+)
+.or(1.0)
+.in_python("class_weight");
+
+const NEGATIVE_WEIGHT: Parameter = Parameter::number(
+    "negative_weight",
+    Range::Positive,
+    "the factor of C for the other class",
+)
+.or(1.0)
+.in_python("class_weight");
 
 /// +1 for ≥ 0, −1 below.
 fn sign(decision: f64) -> f64 {
@@ -143,6 +169,24 @@ pub fn check_unlabelled(machine: &'static str, task: &Task) -> Result<()> {
     match task.targets {
         Targets::Unlabelled => Ok(()),
         _ => Err(wrong_targets(machine, "no targets", task)),
+    }
+}
+
+/// No sample of weight 0, where that is not the same as leaving it out.
+///
+/// # Errors
+/// Names the sample.
+pub fn check_positive_weights(machine: &'static str, task: &Task) -> Result<()> {
+    let mut weights = task.weights.iter().flatten();
+    match weights.position(|&weight| weight == 0.0) {
+        Some(row) => {
+            let place = Place::TaskRow {
+                task: task.name.clone(),
+                row,
+            };
+            Err(Error::data(place, DataProblem::ZeroWeight(machine)))
+        }
+        None => Ok(()),
     }
 }
 

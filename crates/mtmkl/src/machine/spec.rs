@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
-use super::{Machine, krr, one_class, svc, svdd, svr};
+use super::{Machine, krr, logistic, one_class, svc, svdd, svr};
 use crate::entry::{Entry, Part, Value, Values, entry_of};
 use crate::error::Result;
 
 /// Every machine of ours, in the order of help texts. A new one is one line here.
 pub(crate) const MACHINES: &[&MachineEntry] = &[
     &svc::ENTRY,
+    &logistic::ENTRY,
     &svr::ENTRY,
     &krr::ENTRY,
     &svdd::ENTRY,
@@ -146,6 +147,11 @@ impl MachineSpec {
             Choice::Named(entry, values) => (entry.build)(values),
             Choice::Own(own) => Arc::clone(own),
         }
+    }
+
+    /// Whether its decisions are log-odds, so that probabilities are there without anything more.
+    pub fn has_probabilities(&self) -> bool {
+        self.build().log_odds_shift().is_some()
     }
 
     /// `{"name": …, …}` of a file, with the machines known.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Conjugate, Dual, Machine, MachineEntry, MachineSpec, PRICES, TargetKind, Variables,
-    check_labels, numbers, sign, weight,
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, NEGATIVE_WEIGHT, POSITIVE_WEIGHT, PRICES,
+    TargetKind, Variables, check_labels, numbers, sign, weight,
 };
 use crate::data::Task;
 use crate::entry::{Parameter, Part, Range};
@@ -33,20 +33,8 @@ pub(super) static ENTRY: MachineEntry = MachineEntry {
             Parameter::number("C", Range::Positive, "the price of an error")
                 .or(1.0)
                 .tried(PRICES),
-            Parameter::number(
-                "positive_weight",
-                Range::Positive,
-                "the factor of C for the second class (or for the one of a one-vs-all task)",
-            )
-            .or(1.0)
-            .in_python("class_weight"),
-            Parameter::number(
-                "negative_weight",
-                Range::Positive,
-                "the factor of C for the other class",
-            )
-            .or(1.0)
-            .in_python("class_weight"),
+            POSITIVE_WEIGHT,
+            NEGATIVE_WEIGHT,
         ],
     },
     targets: TargetKind::Labels,

@@ -10,7 +10,7 @@ use super::search::{Limits, Search, Trial};
 use super::threads::in_parallel;
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
-use crate::machine::TargetKind;
+use crate::machine::{TargetKind, weight};
 use crate::model::Model;
 use crate::pool::Pool;
 use crate::problem::Prepared;
@@ -142,7 +142,7 @@ pub struct Calibration {
     pub tasks: Vec<Sigmoid>,
     /// From the decisions of all, for a task that was never seen.
     pub pooled: Sigmoid,
-    /// How many folds the decisions come from.
+    /// How many folds the decisions come from; 0 where the machine's decisions are log-odds themselves.
     pub folds: usize,
 }
 
@@ -156,7 +156,8 @@ impl Calibration {
 }
 
 impl Prepared {
-    /// Sigmoids for a model that was fitted on these Gram matrices: each of five folds is decided about by a model of the others, which are views
+    /// Sigmoids for a model that was fitted on these Gram matrices. Where a machine's decisions are log-odds, theirs, less what weights of classes
+    /// put there. For all others each of five folds is decided about by a model of the others, which are views
     /// of the same matrices, each started from `model`. `counts[s][i]` says how often sample i of sample set s counts, whatever an error
     /// costs there. None where it was stopped.
     ///
@@ -174,6 +175,9 @@ impl Prepared {
         if targets != Some(TargetKind::Labels) {
             let expected = "a machine that tells classes apart";
             return Err(Error::param("probability", spec.machine.name(), expected));
+        }
+        if let Some(shift) = spec.machine.build().log_odds_shift() {
+            return Ok(Some(of_log_odds(problem.tasks(), counts, shift)));
         }
         let folds = self.folds(limits.seed)?;
         let kernel_sets = [(0..problem.shape().kernels).collect::<Vec<usize>>()];
@@ -215,6 +219,38 @@ impl Prepared {
         }
         let made = of_decisions(problem.tasks(), counts, &decided, folds.len());
         Ok(Some(made))
+    }
+}
+
+/// f less ln (w₊/w₋), what an error costs in each class on average: a machine of log-odds learns as if there were so many more of them.
+fn of_log_odds(tasks: &[Task], counts: &[Vec<f64>], shift: f64) -> Calibration {
+    // By class, what the rows cost and how often they count.
+    let totals = |task: &Task| {
+        let mut totals = [[0.0; 2]; 2];
+        if let Targets::Labels(labels) = &task.targets {
+            for (at, &label) in labels.iter().enumerate() {
+                let counts = counts.get(task.samples);
+                let count = counts.and_then(|counts| counts.get(task.rows.position(at)));
+                let own = &mut totals[usize::from(label > 0.0)];
+                own[0] += weight(task, at);
+                own[1] += count.copied().unwrap_or(1.0);
+            }
+        }
+        totals
+    };
+    let sigmoid = |[no, yes]: [[f64; 2]; 2]| Sigmoid {
+        slope: 1.0,
+        offset: shift + (no[0] / no[1]).ln() - (yes[0] / yes[1]).ln(),
+    };
+    let own: Vec<[[f64; 2]; 2]> = tasks.iter().map(totals).collect();
+    let mut all = [[0.0; 2]; 2];
+    for (class, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        all[class][part] = own.iter().map(|task| task[class][part]).sum();
+    }
+    Calibration {
+        tasks: own.into_iter().map(sigmoid).collect(),
+        pooled: sigmoid(all),
+        folds: 0,
     }
 }
 

@@ -167,7 +167,11 @@ impl Fit {
         trained: &Trained<'_>,
     ) -> Result<Scores> {
         let (frame, records) = (&self.frame, &judged.records);
-        let main = metric(args.metric.as_deref(), &frame.goal, args.probability)?;
+        let main = metric(
+            args.metric.as_deref(),
+            &frame.goal,
+            args.has_probabilities(),
+        )?;
         let own = (frame, records);
         let rows = trained.training_rows;
         let model = (trained.model, trained.calibration);

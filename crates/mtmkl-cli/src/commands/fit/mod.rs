@@ -140,7 +140,7 @@ impl Fit {
         let mut warnings = guards::of_kernels(args, &prepared, &odd);
         let (prepared, price) = price::priced(args, prepared, &fitting).map_err(located)?;
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
-        let calibration = if args.probability {
+        let calibration = if args.has_probabilities() {
             let limits = Limits::from(&fitting);
             let made = prepared.calibrate(&model, &dataset.counts, &limits);
             made.map_err(located)?

@@ -10,9 +10,10 @@ use crate::random::Random;
 use crate::sharing::SharingSpec;
 use crate::view::View;
 
-fn all_machines() -> [MachineSpec; 5] {
+fn all_machines() -> [MachineSpec; 6] {
     [
         MachineSpec::weighted_svc(2.0, 1.5, 0.5),
+        MachineSpec::weighted_logistic(2.0, 1.5, 0.5),
         MachineSpec::svr(1.0, 0.1),
         MachineSpec::krr(0.5),
         MachineSpec::svdd(0.2),
@@ -63,7 +64,7 @@ fn problem(machine: &MachineSpec, columns: usize, normalize: bool) -> Problem {
         let n = rows.count(counts[set]);
         let mut numbers: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
         let targets = match machine.name() {
-            "svc" => {
+            "svc" | "logistic" => {
                 for value in &mut numbers {
                     *value = value.signum();
                 }
@@ -167,7 +168,7 @@ fn textbook(machine: &MachineSpec, task: &Task, matrix: &[f64], fitted: &Fitted)
         };
     };
     match machine.name() {
-        "svc" => {
+        name @ ("svc" | "logistic") => {
             let (c, positive_weight, negative_weight) = (
                 machine.number("C"),
                 machine.number("positive_weight"),
@@ -181,7 +182,15 @@ fn textbook(machine: &MachineSpec, task: &Task, matrix: &[f64], fitted: &Fitted)
                 };
                 c * class * weight(i)
             };
-            let loss = |i: usize| price(i) * (1.0 - y[i] * (f[i] + b)).max(0.0);
+            let loss = |i: usize| {
+                let margin = y[i] * (f[i] + b);
+                let own = if name == "svc" {
+                    (1.0 - margin).max(0.0)
+                } else {
+                    (-margin).max(0.0) + (-margin.abs()).exp().ln_1p()
+                };
+                price(i) * own
+            };
             0.5 * norm + (0..n).map(loss).sum::<f64>()
         }
         "svr" => {

@@ -1,0 +1,151 @@
+//! Kernel logistic regression.
+
+use std::sync::Arc;
+
+use super::{
+    Conjugate, Dual, Machine, MachineEntry, MachineSpec, NEGATIVE_WEIGHT, POSITIVE_WEIGHT, PRICES,
+    SmoothConjugate, TargetKind, Variables, check_labels, check_positive_weights, numbers, sign,
+    weight,
+};
+use crate::data::Task;
+use crate::entry::{Parameter, Part, Range};
+use crate::error::Result;
+
+/// max −Σ_i [α_i ln(α_i/C_i) + (C_i − α_i) ln((C_i − α_i)/C_i)] − ½ β'Kβ, β = y∘α, 0 < α_i < C_i, y'α = 0, with
+/// C_i = C · (weight of the class) · (weight of the sample).
+///
+/// Primal: min ½‖w‖² + Σ_i C_i ln(1 + exp(−y_i f(x_i))), f(x) = ⟨w, φ(x)⟩ + b, and at the optimum α_i = C_i/(1 + exp(y_i f(x_i))): every
+/// sample supports. The decision f is the log-odds ln P(+1|x)/P(−1|x), of classes that count by their weights. Jaakkola and Haussler (1999);
+/// Keerthi, Duan, Shevade and Poo (2005).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Logistic {
+    /// C > 0.
+    pub c: f64,
+    /// Factor of C for the class +1, > 0.
+    pub positive_weight: f64,
+    /// Factor of C for the class −1, > 0.
+    pub negative_weight: f64,
+}
+
+/// How it is known.
+pub(super) static ENTRY: MachineEntry = MachineEntry {
+    part: Part {
+        name: "logistic",
+        help: "kernel logistic regression, which has probabilities of its own",
+        parameters: &[
+            Parameter::number("C", Range::Positive, "the price of an error")
+                .or(1.0)
+                .tried(PRICES),
+            POSITIVE_WEIGHT,
+            NEGATIVE_WEIGHT,
+        ],
+    },
+    targets: TargetKind::Labels,
+    build: |values| {
+        Arc::new(Logistic {
+            c: values.number("C"),
+            positive_weight: values.number("positive_weight"),
+            negative_weight: values.number("negative_weight"),
+        })
+    },
+    examples: || {
+        vec![
+            MachineSpec::logistic(1.0),
+            MachineSpec::weighted_logistic(20.0, 2.0, 0.5),
+        ]
+    },
+};
+
+impl MachineSpec {
+    /// [`Logistic`] with equal class weights.
+    pub fn logistic(c: f64) -> Self {
+        Self::of(&ENTRY, [c])
+    }
+
+    /// [`Logistic`] with a factor of C for each class.
+    pub fn weighted_logistic(c: f64, positive_weight: f64, negative_weight: f64) -> Self {
+        Self::of(&ENTRY, [c, positive_weight, negative_weight])
+    }
+}
+
+impl Machine for Logistic {
+    fn name(&self) -> &'static str {
+        ENTRY.part.name
+    }
+
+    fn check(&self, task: &Task, _samples: usize) -> Result<()> {
+        check_labels(self.name(), task)?;
+        check_positive_weights(self.name(), task)
+    }
+
+    fn dual(&self, task: &Task, _samples: usize) -> Dual {
+        let labels = numbers(task);
+        let bound = |row: usize| {
+            let class = if labels[row] > 0.0 {
+                self.positive_weight
+            } else {
+                self.negative_weight
+            };
+            labels[row] * self.c * class * weight(task, row)
+        };
+        Dual {
+            scale: 1.0,
+            variables: Variables::one_each(labels.len()),
+            linear: vec![0.0; labels.len()],
+            diagonal: 0.0,
+            conjugate: Conjugate::Smooth {
+                function: Arc::new(Entropy {
+                    ends: (0..labels.len()).map(bound).collect(),
+                }),
+                sum: Some(0.0),
+            },
+        }
+    }
+
+    fn predict(&self, decision: f64) -> f64 {
+        sign(decision)
+    }
+
+    fn log_odds_shift(&self) -> Option<f64> {
+        // It learns as if there were more of the class that costs more.
+        Some((self.negative_weight / self.positive_weight).ln())
+    }
+}
+
+/// φ_i(β) = α ln(α/C_i) + (C_i − α) ln((C_i − α)/C_i), α = y_iβ: minus C_i times the entropy of α/C_i.
+#[derive(Debug)]
+struct Entropy {
+    /// y_i C_i.
+    ends: Vec<f64>,
+}
+
+impl SmoothConjugate for Entropy {
+    fn interval(&self, sample: usize) -> (f64, f64) {
+        let end = self.ends[sample];
+        (end.min(0.0), end.max(0.0))
+    }
+
+    fn value(&self, sample: usize, beta: f64) -> f64 {
+        let end = self.ends[sample];
+        let (share, rest) = (beta / end, (end - beta) / end);
+        end.abs() * (share * share.ln() + rest * rest.ln())
+    }
+
+    fn slope(&self, sample: usize, beta: f64) -> f64 {
+        let end = self.ends[sample];
+        end.signum() * (beta / (end - beta)).ln()
+    }
+
+    fn curvature(&self, sample: usize, beta: f64) -> f64 {
+        let end = self.ends[sample];
+        (end / (beta * (end - beta))).abs()
+    }
+
+    fn conjugate(&self, sample: usize, slope: f64) -> (f64, f64) {
+        let end = self.ends[sample];
+        let t = slope * end.signum();
+        // ln(1 + eᵗ) without overflow.
+        let loss = end.abs() * (t.max(0.0) + (-t.abs()).exp().ln_1p());
+        (loss, end / (1.0 + (-t).exp()))
+    }
+}
