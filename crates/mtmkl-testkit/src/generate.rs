@@ -232,7 +232,7 @@ pub fn eliminate(mut a: Vec<f64>, mut y: Vec<f64>) -> Vec<f64> {
     for k in 0..n {
         let pivot = (k..n)
             .max_by(|&i, &j| a[i * n + k].abs().total_cmp(&a[j * n + k].abs()))
-            .unwrap();
+            .expect("a row for each column");
         for j in 0..n {
             a.swap(k * n + j, pivot * n + j);
         }

@@ -293,8 +293,9 @@ fn curvature_is_the_second_derivative() {
                 let column = |m: usize| curvature.factor.iter().skip(m).step_by(4);
                 let found: f64 = column(m).zip(column(k)).map(|(a, b)| a * b).sum();
                 let difference = (found - wanted).abs();
+                // The matrix may be that of the last step but one: a gap of 1e-11 there is 3e-6 of β.
                 assert!(
-                    difference <= 1e-6 * (1.0 + wanted.abs()),
+                    difference <= 1e-5 * (1.0 + wanted.abs()),
                     "{found} {wanted}"
                 );
             }

@@ -28,6 +28,11 @@ const MAX_STEPS: usize = 100;
 const IDLE_STEPS: usize = 5;
 /// A gap of more than this part of ḡ, where no step helps any more, is not a matter of rounding.
 const FAR: f64 = 0.01;
+/// A step with the matrix of an earlier one costs next to nothing. It is taken as long as the last step left no more than this part of the gap.
+const CHORD: f64 = 0.1;
+/// J's curvature is taken from the last step's matrix where that was made at a gap of no more than this part of ḡ, or than a hundred
+/// times the accuracy asked for: θ steps by a model of J anyway, and a matrix of its own would double the work of a warm pass.
+const NEAR: f64 = 1e-3;
 /// How far towards the end of its interval a variable may go in one step.
 const TO_BOUNDARY: f64 = 0.99;
 /// Halvings of a step. A Newton direction of a concave function rises at its beginning: some will do, but for rounding.
@@ -53,6 +58,17 @@ struct Iterate {
     product: Vec<f64>,
     /// The ends of the intervals, less a margin.
     ends: Vec<(f64, f64)>,
+    /// The matrix of the last step that had one of its own.
+    kept: Option<Kept>,
+}
+
+/// K + diag φ'', factored at an earlier β.
+struct Kept {
+    system: Bordered,
+    /// The samples that were held at the ends of their intervals.
+    held: Vec<bool>,
+    /// The gap there.
+    gap: f64,
 }
 
 impl Iterate {
@@ -92,17 +108,12 @@ impl Smooth<'_> {
         }
     }
 
-    /// What is not within its interval (a sample without a β so far, or one of another problem) gets the β that goes with its slope, and Σβ = s.
+    /// Where β is not within its intervals (samples without one so far, or β of another problem), all get the β that goes with their slopes:
+    /// what is kept of it is Kβ, the function that was learned. Σβ = s.
     fn enter(&self, iterate: &mut Iterate, linear: &[f64], rows: &CombinedRows<'_>) {
         let n = iterate.beta.len();
-        let fresh: Vec<usize> = (0..n).filter(|&i| !iterate.is_inside(i)).collect();
-        if fresh.iter().any(|&i| iterate.beta[i] != 0.0) {
-            for &i in &fresh {
-                iterate.beta[i] = 0.0;
-            }
-            iterate.product = rows.product(&iterate.beta);
-        }
-        if !fresh.is_empty() {
+        let is_known = (0..n).all(|i| iterate.is_inside(i));
+        if !is_known {
             let slopes: Vec<f64> = (0..n).map(|i| linear[i] - iterate.product[i]).collect();
             let at = |i: usize, offset: f64| {
                 let (low, high) = iterate.ends[i];
@@ -113,17 +124,12 @@ impl Smooth<'_> {
                     beta.clamp(low, high)
                 }
             };
-            let offset = self.sum.map_or(0.0, |sum| {
-                let wanted = sum - iterate.beta.iter().sum::<f64>();
-                offset_with_sum(wanted, |offset| fresh.iter().map(|&i| at(i, offset)).sum())
-            });
-            let values: Vec<f64> = fresh.iter().map(|&i| at(i, offset)).collect();
-            for (&i, value) in fresh.iter().zip(values) {
-                iterate.beta[i] = value;
-            }
+            let total = |offset: f64| (0..n).map(|i| at(i, offset)).sum();
+            let offset = self.sum.map_or(0.0, |sum| offset_with_sum(sum, total));
+            iterate.beta = (0..n).map(|i| at(i, offset)).collect();
         }
         let is_moved = self.meet_sum(iterate);
-        if is_moved || !fresh.is_empty() {
+        if is_moved || !is_known {
             iterate.product = rows.product(&iterate.beta);
         }
     }
@@ -231,6 +237,7 @@ impl Smooth<'_> {
         }
         iterate.beta.fill(0.0);
         iterate.product.fill(0.0);
+        iterate.kept = None;
         self.enter(iterate, linear, here.rows);
         let (further, _) = self.climb_once(iterate, linear, here, effort, ledger)?;
         Ok(steps + further)
@@ -248,6 +255,7 @@ impl Smooth<'_> {
         let none = vec![0.0; linear.len()];
         let diagonal = here.rows.diagonal();
         let (mut least, mut idle, mut rise) = (f64::INFINITY, 0, 0.0);
+        let mut last = 0.0;
         for steps in 0..MAX_STEPS {
             let residual = self.residual(iterate, linear);
             let offset = self.offset(&residual, &self.curvatures(&iterate.beta));
@@ -266,7 +274,11 @@ impl Smooth<'_> {
             if idle > IDLE_STEPS || effort.stop.now() {
                 return Ok((steps, gap));
             }
-            match self.advance(iterate, &residual, offset, here, ledger)? {
+            if gap > CHORD * last {
+                iterate.kept = None;
+            }
+            last = gap;
+            match self.advance(iterate, &residual, (offset, gap), here, ledger)? {
                 Some(found) => rise = found,
                 None => return Ok((steps, gap)),
             }
@@ -279,7 +291,7 @@ impl Smooth<'_> {
         &self,
         iterate: &mut Iterate,
         residual: &[f64],
-        offset: f64,
+        (offset, gap): (f64, f64),
         here: Here<'_>,
         ledger: &Ledger,
     ) -> Result<Option<f64>> {
@@ -292,15 +304,23 @@ impl Smooth<'_> {
                 *own = f64::INFINITY;
             }
         }
-        let system = self.system(diagonal, here, ledger)?;
+        let held: Vec<bool> = diagonal.iter().map(|own| own.is_infinite()).collect();
+        let kept = match iterate.kept.take().filter(|kept| kept.held == held) {
+            Some(kept) => kept,
+            None => Kept {
+                system: self.system(diagonal, here, ledger)?,
+                held,
+                gap,
+            },
+        };
         let direction = match self.sum {
             Some(sum) => {
                 let missing = sum - iterate.beta.iter().sum::<f64>();
-                system.solve_with_sum(residual, missing).0
+                kept.system.solve_with_sum(residual, missing).0
             }
-            None => system.solve(residual),
+            None => kept.system.solve(residual),
         };
-        drop(system);
+        iterate.kept = Some(kept);
         Ok(self.search_line(iterate, residual, &direction, here))
     }
 
@@ -365,10 +385,17 @@ impl Smooth<'_> {
     }
 
     /// F with F'F = κ u'Pu.
-    fn curvature(&self, point: &mut Point, here: Here<'_>) -> Result<Curvature> {
+    fn curvature(
+        &self,
+        point: &mut Point,
+        here: Here<'_>,
+        kept: Option<Bordered>,
+    ) -> Result<Curvature> {
         let kernels = here.grams.grams.kernels();
-        let diagonal = self.curvatures(&point.beta);
-        let system = self.system(diagonal, here, &point.ledger)?;
+        let system = match kept {
+            Some(system) => system,
+            None => self.system(self.curvatures(&point.beta), here, &point.ledger)?,
+        };
         point.make_images(here.grams);
         let samples = system.samples();
         let _memory = point.ledger.take(bytes_of::<f64>(samples.len() * kernels));
@@ -419,6 +446,7 @@ impl Inner for Smooth<'_> {
             product: point.take_product(dual.variables, here),
             beta: std::mem::take(&mut point.beta),
             ends: (0..n).map(|i| self.ends(i)).collect(),
+            kept: None,
         };
         self.enter(&mut iterate, &linear, rows);
         let climbed = self.climb(&mut iterate, &linear, here, effort, &point.ledger);
@@ -429,7 +457,15 @@ impl Inner for Smooth<'_> {
         point.offset = self.offset(&residual, &self.curvatures(&iterate.beta));
         let errors = product_errors(dual.variables, &iterate.beta, diagonal);
         let (plain, more) = self.gap(&iterate, &linear, point.offset, &errors);
-        let Iterate { beta, product, .. } = iterate;
+        let Iterate {
+            beta,
+            product,
+            kept,
+            ..
+        } = iterate;
+        let value = objective(&linear, &beta, &product) - dual.penalty(&beta);
+        let near = NEAR.min(100.0 * effort.accuracy) * dual.scale * value.abs();
+        let kept = kept.filter(|kept| kept.gap <= near);
         point.beta = beta;
         point.set_product(product, here.theta);
         point.images.clear();
@@ -439,7 +475,8 @@ impl Inner for Smooth<'_> {
         } else {
             (0.0, 0.0)
         };
-        let curvature = (effort.curvature).then(|| self.curvature(point, here));
+        let curvature =
+            (effort.curvature).then(|| self.curvature(point, here, kept.map(|kept| kept.system)));
         let beta = &point.beta;
         let straight = noise(dual.variables, &linear, beta, diagonal);
         Ok(Solved {

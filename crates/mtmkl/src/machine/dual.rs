@@ -78,32 +78,39 @@ pub trait SmoothConjugate: Debug + Send + Sync {
     fn conjugate(&self, sample: usize, slope: f64) -> (f64, f64);
 }
 
-/// Some of the samples of a smooth conjugate, in this order.
+/// Some of the samples of a smooth conjugate, in this order, each so many times: the loss ρℓ has the conjugate ρφ(β/ρ).
 #[derive(Debug)]
 struct Chosen {
     function: Arc<dyn SmoothConjugate>,
     samples: Vec<usize>,
+    /// ρ
+    times: f64,
 }
 
 impl SmoothConjugate for Chosen {
     fn interval(&self, sample: usize) -> (f64, f64) {
-        self.function.interval(self.samples[sample])
+        let (low, high) = self.function.interval(self.samples[sample]);
+        (self.times * low, self.times * high)
     }
 
     fn value(&self, sample: usize, beta: f64) -> f64 {
-        self.function.value(self.samples[sample], beta)
+        self.times * self.function.value(self.samples[sample], beta / self.times)
     }
 
     fn slope(&self, sample: usize, beta: f64) -> f64 {
-        self.function.slope(self.samples[sample], beta)
+        self.function.slope(self.samples[sample], beta / self.times)
     }
 
     fn curvature(&self, sample: usize, beta: f64) -> f64 {
-        self.function.curvature(self.samples[sample], beta)
+        let own = self
+            .function
+            .curvature(self.samples[sample], beta / self.times);
+        own / self.times
     }
 
     fn conjugate(&self, sample: usize, slope: f64) -> (f64, f64) {
-        self.function.conjugate(self.samples[sample], slope)
+        let (loss, beta) = self.function.conjugate(self.samples[sample], slope);
+        (self.times * loss, self.times * beta)
     }
 }
 
@@ -251,12 +258,12 @@ impl Dual {
                 }
             }
             Conjugate::Ridge { ridge } => Conjugate::Ridge { ridge: of(ridge) },
-            // How a function of the machine's own would take more is not known.
-            Conjugate::Smooth { sum: Some(sum), .. } if *sum != 0.0 => return None,
+            // Each stands for as many: what they learn is then about what all do.
             Conjugate::Smooth { function, sum } => Conjugate::Smooth {
                 function: Arc::new(Chosen {
                     function: Arc::clone(function),
                     samples: kept.to_vec(),
+                    times: self.variables.samples() as f64 / kept.len() as f64,
                 }),
                 sum: *sum,
             },
