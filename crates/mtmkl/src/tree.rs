@@ -133,11 +133,12 @@ impl TaskTree {
 
     /// The same groups, which are now allowed to overlap and to leave tasks out.
     #[must_use]
-    pub fn with_overlaps(self) -> Self {
-        Self {
-            overlaps: true,
-            ..self
+    pub fn with_overlaps(mut self) -> Self {
+        if self.labels.is_empty() && self.depth() == 1 {
+            self.labels.push("groups".to_string());
         }
+        self.overlaps = true;
+        self
     }
 
     /// How many levels of groups there are between the group of all tasks and the tasks by themselves.
@@ -249,7 +250,11 @@ enum Inside {
 
 impl Inside {
     /// Adds the places under this path.
-    fn places(self, path: &mut Vec<String>, out: &mut Vec<Place>) -> Result<()> {
+    fn places(
+        self,
+        path: &mut Vec<String>,
+        out: &mut Vec<Place>,
+    ) -> std::result::Result<(), TreeProblem> {
         let before = out.len();
         match self {
             Self::Tasks(tasks) => out.extend(tasks.into_iter().map(|task| Place {
@@ -265,7 +270,7 @@ impl Inside {
             }
         }
         match out.len() {
-            after if after == before => Err(Error::Tree(TreeProblem::EmptyGroup(joined(path)))),
+            after if after == before => Err(TreeProblem::EmptyGroup(joined(path))),
             _ => Ok(()),
         }
     }
