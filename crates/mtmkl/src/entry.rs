@@ -58,7 +58,7 @@ pub enum Kind {
         /// The value where nothing is said.
         default: bool,
     },
-    /// Levels of a tree of tasks; none where nothing is said.
+    /// Levels of a tree of tasks; there may be none.
     Levels,
     /// Terms of a sharing.
     Terms,
@@ -208,8 +208,8 @@ impl Parameter {
         match self.kind {
             Kind::Number { default, .. } => default.is_none(),
             Kind::List { is_required } => is_required,
-            Kind::Truth { .. } | Kind::Levels => false,
-            Kind::Terms => true,
+            Kind::Truth { .. } => false,
+            Kind::Levels | Kind::Terms => true,
         }
     }
 
@@ -225,7 +225,6 @@ impl Parameter {
     fn default_value(&self) -> Value {
         match self.kind {
             Kind::Truth { default } => default.into(),
-            Kind::Levels => Value::Levels(Vec::new()),
             _ => self.default().into(),
         }
     }

@@ -194,7 +194,7 @@ const SHAPE: Shape = Shape {
 
 #[test]
 fn a_specification_comes_back_and_defaults_may_be_left_out() {
-    let short = read(json!({"name": "hierarchy"})).unwrap();
+    let short = read(json!({"name": "hierarchy", "levels": []})).unwrap();
     assert_eq!(short, Hierarchy::default().into());
     let levels = json!([{"label": "region", "groups": [["north", [0, 2]], ["south", [1]]]}]);
     let given = json!({"name": "hierarchy", "p": 1.5, "root": false, "levels": levels});
@@ -214,6 +214,7 @@ fn a_specification_comes_back_and_defaults_may_be_left_out() {
 fn specifications_that_make_no_sense_are_refused_without_a_panic() {
     let level = |groups: Value| json!([{"label": "l", "groups": groups}]);
     let unreadable = [
+        json!({"levels": null}),
         json!({"levels": 3}),
         json!({"levels": [{"label": "l"}]}),
         json!({"levels": [{"groups": []}]}),
@@ -228,6 +229,8 @@ fn specifications_that_make_no_sense_are_refused_without_a_panic() {
     ];
     let with_name = |mut spec: Value| {
         spec["name"] = json!("hierarchy");
+        let levels = spec.get("levels").cloned();
+        spec["levels"] = levels.unwrap_or_else(|| json!([]));
         spec
     };
     for spec in unreadable {

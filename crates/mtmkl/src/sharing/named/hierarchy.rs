@@ -24,7 +24,7 @@ pub(crate) static ENTRY: SharingEntry = SharingEntry {
             .optional(),
             Parameter::truth("root", true, "whether there is a level of all tasks"),
             Parameter::truth("leaves", true, "whether there is a level of single tasks"),
-            Parameter::levels("levels", "the groups of tasks, level by level"),
+            Parameter::levels("levels", "the groups of tasks, level by level").in_python("tree"),
         ],
     },
     terms: |values, _| {
