@@ -33,8 +33,8 @@ def samples(tasks=TASKS, rows=24, seed=0):
 
 
 def fitted(sharing, X, y, tasks, **options):
-    model = mtmkl.MKLClassifier(kernels=["linear@0", "linear@1", "rbf"], sharing=sharing, tol=1e-8, **options)
-    return model.fit(X, y, tasks=tasks)
+    model = mtmkl.MKLClassifier(kernels=["linear@f1", "linear@f2", "rbf"], sharing=sharing, tol=1e-8, **options)
+    return model.fit(X, y, task=tasks)
 
 
 def test_a_dict_becomes_levels_by_position():
@@ -111,7 +111,7 @@ def test_a_model_has_the_weights_of_every_group_and_comes_back(tmp_path):
     assert north[0] > north[1] and south[1] > south[0]
     model.save(tmp_path / "model.mtmkl")
     again = mtmkl.load(tmp_path / "model.mtmkl")
-    np.testing.assert_array_equal(again.predict(X, tasks=tasks), model.predict(X, tasks=tasks))
+    np.testing.assert_array_equal(again.predict(X, task=tasks), model.predict(X, task=tasks))
     assert again.group_weights_["level 1"]["north"].tolist() == north.tolist()
     assert json.loads(model._model.sharing) == mtmkl.Hierarchy(TREE, q=2).spec_for(TASKS)
     assert pickle.loads(pickle.dumps(model)).group_weights_.keys() == model.group_weights_.keys()
@@ -147,7 +147,7 @@ def test_a_task_stands_for_all_machines_of_its_classes():
     X = rng.normal(size=(90, 2))
     y = np.array(["p", "q", "r"])[np.arange(90) % 3]
     tasks = np.array(["a", "b"], dtype=object)[np.arange(90) // 3 % 2]
-    model = mtmkl.MKLClassifier(kernels=["linear", "rbf"], sharing=mtmkl.Hierarchy({"x": ["a"], "y": ["b"]})).fit(X, y, tasks=tasks)
+    model = mtmkl.MKLClassifier(kernels=["linear", "rbf"], sharing=mtmkl.Hierarchy({"x": ["a"], "y": ["b"]})).fit(X, y, task=tasks)
     groups = {name: own for _, name, own, _ in model._model.groups}
     assert groups == {"x": [0, 1, 2], "y": [3, 4, 5]}
 
@@ -155,12 +155,12 @@ def test_a_task_stands_for_all_machines_of_its_classes():
 def test_it_can_be_searched_over():
     X, y, tasks = samples()
     search = mtmkl.MKLSearchCV(
-        mtmkl.MKLClassifier(kernels=["linear@0", "linear@1"]), {"C": [0.1, 1.0], "sharing": [mtmkl.PSCS(), mtmkl.Hierarchy(TREE)]}, cv=2
+        mtmkl.MKLClassifier(kernels=["linear@f1", "linear@f2"]), {"C": [0.1, 1.0], "sharing": [mtmkl.PSCS(), mtmkl.Hierarchy(TREE)]}, cv=2
     )
-    search.fit(X, y, tasks=tasks)
+    search.fit(X, y, task=tasks)
     assert len(search.cv_results_["params"]) == 4
-    usual = mtmkl.MKLSearchCV(mtmkl.MKLClassifier(kernels=["linear@0", "linear@1"], sharing=mtmkl.Hierarchy(TREE)), cv=2)
-    usual.fit(X, y, tasks=tasks)
+    usual = mtmkl.MKLSearchCV(mtmkl.MKLClassifier(kernels=["linear@f1", "linear@f2"], sharing=mtmkl.Hierarchy(TREE)), cv=2)
+    usual.fit(X, y, task=tasks)
 
 
 def test_what_does_not_fit_is_said():
@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_said():
         fitted(mtmkl.Hierarchy({"x": ["a", "b", "c"]}), X, y, tasks)
     with pytest.raises(ValueError, match="group `x` has no tasks"):
         fitted(mtmkl.Hierarchy({"x": []}), X, y, tasks)
-    with pytest.raises(ValueError, match="radii is 2 numbers, expected 4, one for each level"):
+    with pytest.raises(ValueError, match="radius is 2 numbers, expected 4, one for each level"):
         fitted(mtmkl.Hierarchy(TREE, radius=[1, 2]), X, y, tasks)
     with pytest.raises(ValueError, match="task `a` has two values in column `region`, `n` and `s`"):
         fitted(mtmkl.Hierarchy.from_columns({"region": ["n", "s"]}, ["a", "a"]), X, y, tasks)

@@ -39,7 +39,7 @@ pub(crate) fn branches(view: &View<'_>) -> Vec<Branch> {
     }
     for task in 0..view.tasks.len() {
         if tree.task_above[task].is_none() {
-            tree.add_task(view, task, depth, &mut out);
+            add_task(view, task, depth, &mut out);
         }
     }
     out
@@ -85,9 +85,10 @@ impl Tree {
         let entry = &view.report.groups[group];
         let tasks = entry.tasks.iter().filter_map(|&task| view.tasks.get(task));
         let tasks: Vec<&str> = tasks.map(AsRef::as_ref).collect();
-        let whose = match self.overlaps {
-            true => format!(" ({})", list(&tasks, NAMED)),
-            false => String::new(),
+        let whose = if self.overlaps {
+            format!(" ({})", list(&tasks, NAMED))
+        } else {
+            String::new()
         };
         out.push(Branch {
             depth,
@@ -101,20 +102,20 @@ impl Tree {
         }
         for task in 0..self.task_above.len() {
             if self.task_above[task] == Some(group) {
-                self.add_task(view, task, depth + 1, out);
+                add_task(view, task, depth + 1, out);
             }
         }
     }
+}
 
-    /// A task, where tasks have weights of their own.
-    fn add_task(&self, view: &View<'_>, task: usize, depth: usize, out: &mut Vec<Branch>) {
-        if let Some(weights) = view.gamma(task) {
-            out.push(Branch {
-                depth,
-                label: name(&view.tasks[task]),
-                weights,
-            });
-        }
+/// A task, where tasks have weights of their own.
+fn add_task(view: &View<'_>, task: usize, depth: usize, out: &mut Vec<Branch>) {
+    if let Some(weights) = view.gamma(task) {
+        out.push(Branch {
+            depth,
+            label: name(&view.tasks[task]),
+            weights,
+        });
     }
 }
 

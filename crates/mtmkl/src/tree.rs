@@ -153,6 +153,10 @@ impl TaskTree {
     /// # Errors
     /// When the tree has a task that is not one of these, a task twice, or not all of them.
     pub fn levels<S: AsRef<str>>(&self, tasks: &[S]) -> Result<Vec<NamedLevel>> {
+        // No groups at all are of any tasks.
+        if self.places.is_empty() {
+            return Ok(Vec::new());
+        }
         let positions = self.positions(tasks)?;
         let mut levels = Vec::with_capacity(self.depth());
         for depth in 1..=self.depth() {

@@ -35,6 +35,7 @@ fn a_tree_of_uneven_depth_has_the_groups_of_each_level() {
     assert_eq!(levels, [outer, inner]);
     assert_eq!(tree(NESTED).depth(), 2);
     assert_eq!(tree("{}").depth(), 0);
+    assert!(tree("{}").levels(&["a"]).unwrap().is_empty());
 }
 
 #[test]

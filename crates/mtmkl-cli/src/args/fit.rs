@@ -1,6 +1,7 @@
 //! The flags of `fit`, which `tune` has too.
 #![allow(
     rustdoc::broken_intra_doc_links,
+    clippy::doc_link_with_quotes,
     reason = "these comments are help texts: brackets in them mark what may be left out"
 )]
 

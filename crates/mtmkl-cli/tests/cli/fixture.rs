@@ -302,9 +302,10 @@ pub(crate) fn sites(rows: usize) -> String {
         for (site, place) in sites {
             let yes = row % 2 == 1;
             let far = if yes { 2.0 } else { 0.5 };
-            let (a, b) = match place.starts_with("north") {
-                true => (far, 1.0),
-                false => (1.0, far),
+            let (a, b) = if place.starts_with("north") {
+                (far, 1.0)
+            } else {
+                (1.0, far)
             };
             let (a, b) = (number(&mut random, a), number(&mut random, b));
             let fault = if yes { "yes" } else { "no" };

@@ -21,7 +21,8 @@ pub(crate) static ENTRY: SharingEntry = SharingEntry {
                 "radii",
                 "the bound of each level in place of one radius, the outermost first",
             )
-            .optional(),
+            .optional()
+            .in_python("radius"),
             Parameter::truth("root", true, "whether there is a level of all tasks"),
             Parameter::truth("leaves", true, "whether there is a level of single tasks"),
             Parameter::levels("levels", "the groups of tasks, level by level").in_python("tree"),
