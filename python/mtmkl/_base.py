@@ -184,7 +184,12 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
                 given = np.ones(len(rows)) if entry["weights"] is None else entry["weights"]
                 entry["weights"] = given * scale
         sharing = sharing_spec(
-            self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(tasks), frame.is_by_class
+            self.sharing,
+            {name: self._number(name) for name in ("p", "q", "radius")},
+            machine,
+            len(tasks),
+            frame.is_by_class,
+            [entry["name"] for entry in tasks],
         )
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
@@ -343,6 +348,9 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.kernel_weights_ = model.weights
         self.common_weights_ = model.common
         self.specific_weights_ = model.specific
+        self.group_weights_: dict[str, dict[str, Vector]] = {}
+        for level, group, _, weights in model.groups:
+            self.group_weights_.setdefault(level, {})[group] = weights
         self.tasks_ = np.array(model.task_names, dtype=object)
         self.objective_ = model.objective
         self.bound_ = model.bound

@@ -104,6 +104,8 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         ζ, the part that all tasks share, where the sharing has one.
     specific_weights_ : ndarray of shape (n_tasks, n_kernels) or None
         γ, the part that is each task's own, where the sharing has one: θ = ζ + γ.
+    group_weights_ : dict of dict of ndarray of shape (n_kernels,)
+        The parts that groups of tasks share, by level and group, where the sharing is a `Hierarchy`; empty elsewhere.
     kernel_names_, tasks_ : list of str, ndarray of str
         What the columns and rows of the weights are: each pair of classes (or class), where there are more than two.
     objective_, bound_, gap_ : float

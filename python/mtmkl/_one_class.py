@@ -237,6 +237,8 @@ class MKLOneClassSVM(_OneClass):
         ζ, the part that all tasks share, where the sharing has one.
     specific_weights_ : ndarray of shape (n_tasks, n_kernels) or None
         γ, the part that is each task's own, where the sharing has one: θ = ζ + γ.
+    group_weights_ : dict of dict of ndarray of shape (n_kernels,)
+        The parts that groups of tasks share, by level and group, where the sharing is a `Hierarchy`; empty elsewhere.
     kernel_names_, tasks_ : list of str, ndarray of str
         What the columns and rows of the weights are.
     objective_, bound_, gap_ : float
@@ -350,6 +352,8 @@ class MKLSVDD(_OneClass):
         ζ, the part that all tasks share, where the sharing has one.
     specific_weights_ : ndarray of shape (n_tasks, n_kernels) or None
         γ, the part that is each task's own, where the sharing has one: θ = ζ + γ.
+    group_weights_ : dict of dict of ndarray of shape (n_kernels,)
+        The parts that groups of tasks share, by level and group, where the sharing is a `Hierarchy`; empty elsewhere.
     kernel_names_, tasks_ : list of str, ndarray of str
         What the columns and rows of the weights are.
     objective_, bound_, gap_ : float

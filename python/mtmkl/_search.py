@@ -379,7 +379,8 @@ def _cell(estimator: MKLEstimator, problem: Problem) -> tuple[str, str]:
     """The machine and the sharing of an estimator on a problem, as they stand in model files."""
     machine, _ = estimator._machine(problem.totals)
     numbers = {name: estimator._number(name) for name in ("p", "q", "radius")}
-    sharing = sharing_spec(estimator.sharing, numbers, machine, len(problem.arguments["tasks"]), problem.frame.is_by_class)
+    tasks = [entry["name"] for entry in problem.arguments["tasks"]]
+    sharing = sharing_spec(estimator.sharing, numbers, machine, len(tasks), problem.frame.is_by_class, tasks)
     return json.dumps(machine), json.dumps(sharing)
 
 

@@ -385,6 +385,11 @@ def terms_of(sharing: Mapping[str, Any], tasks: int, kernels: int) -> list[tuple
         return [("group", budget)]
     if name == "pscs":
         return [("common", ball), ("group", budget)]
+    if name == "hierarchy":
+        inner = [("level", {**budget, "level": level}) for level in sharing["levels"]]
+        terms = [("common", ball)] * sharing["root"] + inner + [("group", budget)] * sharing["leaves"]
+        radii = sharing.get("radii") or [radius] * len(terms)
+        return [(lift, {**members, "radius": own}) for (lift, members), own in zip(terms, radii, strict=True)]
     if name == "tang":
         own = min(1.0, sharing["beta"] / tasks)
         terms = [("common", {"set": "simplex", "total": 1 - own}), ("independent", {"set": "simplex", "total": own})]
@@ -404,6 +409,16 @@ def terms_of(sharing: Mapping[str, Any], tasks: int, kernels: int) -> list[tuple
     raise FormatError(f"there is no sharing `{name}`")
 
 
+def reach(term: tuple[str, Mapping[str, Any]], tasks: int) -> list[list[int]]:
+    """The tasks that each row of a term reaches."""
+    lift, members = term
+    if lift == "common":
+        return [list(range(tasks))]
+    if lift == "level":
+        return [own for _, own in members["level"]["groups"]]
+    return [[task] for task in range(tasks)]
+
+
 def support(terms: Sequence[tuple[str, Mapping[str, Any]]], s: Array) -> Any:
     """σ_Ψ(s) = max over θ in Ψ of ⟨s, θ⟩; s is T × M."""
     total = s.dtype.type(0)
@@ -413,7 +428,8 @@ def support(terms: Sequence[tuple[str, Mapping[str, Any]]], s: Array) -> Any:
         elif lift == "independent":
             total += sum(set_support(members, row) for row in s)
         else:
-            inner = np.array([norm(row, conjugate(members["p"])) for row in s], s.dtype)
+            rows = [s[own].sum(axis=0) for own in reach((lift, members), len(s))]
+            inner = np.array([norm(row, conjugate(members["p"])) for row in rows], s.dtype)
             total += members.get("radius", 1.0) * norm(inner, conjugate(members["q"]))
     return total
 
@@ -486,9 +502,26 @@ def outside(terms: Sequence[tuple[str, Mapping[str, Any]]], theta: Array, common
     return worst
 
 
+def parts_of(terms: Sequence[tuple[str, Mapping[str, Any]]], tensors: Mapping[str, Array]) -> list[Array]:
+    """The weights of each term, one by one, as files have them beside their sums."""
+    parts = [tensors.get(f"part.{number}") for number in range(len(terms))]
+    if any(part is None for part in parts):
+        raise FormatError("the tensor of a term is missing")
+    return [part for part in parts if part is not None]
+
+
+def scattered(terms: Sequence[tuple[str, Mapping[str, Any]]], parts: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """θᵗ = Σ over the rows of all terms that reach task t."""
+    theta = np.zeros(shape)
+    for term, part in zip(terms, parts, strict=True):
+        for row, own in zip(part, reach(term, shape[0]), strict=True):
+            theta[own] += row
+    return theta
+
+
 def term_violation(term: tuple[str, Mapping[str, Any]], part: Array) -> Any:
     lift, members = term
-    if lift == "group":
+    if lift in ("group", "level"):
         radius = members.get("radius", 1.0)
         total = norm(np.array([norm(row, members["p"]) for row in part]), members["q"])
         return max((total - radius) / radius, -part.min() / radius)
@@ -652,10 +685,16 @@ def check(content: bytes, sets: Sequence[Samples], tasks: Sequence[Task], *, tol
 
     theta, common, specific = tensors["theta"], tensors.get("common"), tensors.get("specific")
     terms = terms_of(header["sharing"], *theta.shape)
-    summed = np.zeros_like(theta) + (0 if common is None else common) + (0 if specific is None else specific)
+    has_levels = any(lift == "level" for lift, _ in terms)
+    if has_levels:
+        parts = parts_of(terms, tensors)
+        summed = scattered(terms, parts, theta.shape)
+        violations_of = [float(term_violation(term, part)) for term, part in zip(terms, parts, strict=True)]
+    else:
+        summed = np.zeros_like(theta) + (0 if common is None else common) + (0 if specific is None else specific)
     off = float(abs(summed - theta).max())
     claim("theta", off <= FEASIBLE * abs(theta).max(), f"θ is not the sum of its parts, by {off:.3g}")
-    off = float(outside(terms, theta, common, specific))
+    off = max(violations_of) if has_levels else float(outside(terms, theta, common, specific))
     claim("theta", off <= FEASIBLE, f"θ is outside of the sharing's set, by {off:.3g} of its bound")
 
     fitted = []

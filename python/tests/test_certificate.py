@@ -427,6 +427,45 @@ def test_kernels_follow_their_formulas():
                 np.testing.assert_allclose(found.astype(float), expected, rtol=1e-14, atol=1e-15, err_msg=spec)
 
 
+TREE = {
+    "name": "hierarchy",
+    "p": 1.5,
+    "q": 3.0,
+    "radius": 1.0,
+    "radii": [1.0, 0.7, 0.5],
+    "root": True,
+    "leaves": True,
+    "levels": [{"label": "groups", "groups": [["x", [0, 1]], ["y", [1, 2]]]}],
+}
+
+
+def test_the_support_function_of_a_tree_is_that_of_its_definition():
+    """max ⟨s, θ⟩ over the weights of every node, stated for cvxpy; groups overlap."""
+    rng = np.random.default_rng(12)
+    for p, q in ((1.0, 1.0), (2.0, 1.0), (1.5, 3.0)):
+        s = rng.normal(size=(3, len(SPECS)))
+        nodes = [[[0, 1, 2]], [[0, 1], [1, 2]], [[0], [1], [2]]]
+        value, constraints = 0, []
+        for level, radius in zip(nodes, TREE["radii"], strict=True):
+            weights = cp.Variable((len(level), len(SPECS)), nonneg=True)
+            constraints.append(norm(cp.hstack([norm(weights[row], p) for row in range(len(level))]), q) <= radius)
+            value += sum(s[tasks].sum(axis=0) @ weights[row] for row, tasks in enumerate(level))
+        best = cp.Problem(cp.Maximize(value), constraints).solve(solver=cp.CLARABEL)
+        terms = certificate.terms_of(TREE | {"p": p, "q": q}, 3, len(SPECS))
+        assert certificate.support(terms, s) == pytest.approx(best, rel=1e-6, abs=1e-7)
+
+
+def test_the_weights_of_a_tree_are_checked_node_by_node():
+    terms = certificate.terms_of(TREE, 3, 2)
+    parts = [np.full((1, 2), 0.1), np.full((2, 2), 0.2), np.full((3, 2), 0.05)]
+    theta = certificate.scattered(terms, parts, (3, 2))
+    np.testing.assert_allclose(theta, [[0.35] * 2, [0.55] * 2, [0.35] * 2])
+    assert max(certificate.term_violation(term, part) for term, part in zip(terms, parts, strict=True)) <= 0
+    assert certificate.term_violation(terms[1], 3 * parts[1]) > 0
+    with pytest.raises(certificate.FormatError, match="a term is missing"):
+        certificate.parts_of(terms, {"part.0": parts[0]})
+
+
 def test_the_support_functions_are_those_of_many_points():
     """Against points of Ψ: none is above σ, and the best of those that the definition's linear programme finds reaches it."""
     rng = np.random.default_rng(11)
@@ -677,7 +716,15 @@ def random_fit(number):
             header.append(name)
             columns.append(values)
     lines = [list(line) for line in zip(*(column.tolist() for column in columns), strict=True)]
-    arguments += some_sharing(rng, machine, 3 if layout in ("ova", "ovo") else len(groups), len(specs))
+    sharing = some_sharing(rng, machine, 3 if layout in ("ova", "ovo") else len(groups), len(specs))
+    if layout == "tasks" and machine != "svdd" and more.uniform() < 0.2:
+        # Tasks in groups of two, the last column of the table; sometimes without all tasks together or each by itself.
+        exponents = more.choice([1.0, 1.1, 1.5, 2.0, 3.0], size=2)
+        sharing = ["--sharing", "hierarchy", "--tree-columns", "region", "--p", str(exponents[0]), "--q", str(exponents[1])]
+        sharing += [["--root", "false"], ["--leaves", "false"], ["--radii", "0.5,2,1"], []][more.integers(4)]
+        header.append("region")
+        lines = [[*line, f"r{int(name[1:]) // 2}"] for line, name in zip(lines, names.tolist(), strict=True)]
+    arguments += sharing
 
     # So many are asked to stop early that a third does: the others are done before.
     interrupt = None

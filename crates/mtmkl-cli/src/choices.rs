@@ -8,7 +8,7 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::select::{Tasks, usual_sharing};
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Error, Pool, Precision, ProblemSpec, Registry};
+use mtmkl::{Error, NamedLevel, Pool, Precision, ProblemSpec, Registry};
 
 use crate::args::FitArgs;
 use crate::words::nearest;
@@ -40,24 +40,25 @@ pub fn machine(args: &FitArgs) -> Result<MachineSpec> {
     };
     Ok(MachineSpec::of(
         entry,
-        values("machine", &entry.part, args)?,
+        values("machine", &entry.part, args, &[])?,
     ))
 }
 
-/// The sharing, or the one that suits the machine and the tasks.
+/// The sharing, or the one that suits the machine and the tasks, which may stand in groups.
 ///
 /// # Errors
 /// When there is none of that name, or it lacks a parameter.
-pub fn sharing(args: &FitArgs, tasks: Tasks) -> Result<SharingSpec> {
+pub fn sharing(args: &FitArgs, tasks: Tasks, levels: &[NamedLevel]) -> Result<SharingSpec> {
     let name = match &args.sharing {
         Some(name) => name.as_str(),
+        None if !levels.is_empty() => "hierarchy",
         None => usual_sharing(&machine(args)?, tasks),
     };
     let Ok(entry) = args.registry.sharing(name) else {
         let known = args.registry.sharings().iter().map(|entry| entry.part.name);
         return Err(unknown("sharing", name, &known.collect::<Vec<_>>()));
     };
-    let spec = SharingSpec::of(entry, values("sharing", &entry.part, args)?);
+    let spec = SharingSpec::of(entry, values("sharing", &entry.part, args, levels)?);
     let takes_terms = |parameter: &&Parameter| parameter.kind == Kind::Terms;
     match entry.part.parameters.iter().find(takes_terms) {
         None => Ok(spec),
@@ -70,8 +71,18 @@ pub fn sharing(args: &FitArgs, tasks: Tasks) -> Result<SharingSpec> {
 }
 
 /// What the flags say about each parameter of a part.
-fn values(what: &str, part: &Part, args: &FitArgs) -> Result<Vec<Value>> {
+fn values(what: &str, part: &Part, args: &FitArgs, levels: &[NamedLevel]) -> Result<Vec<Value>> {
     let value = |parameter: &Parameter| {
+        if parameter.kind == Kind::Levels {
+            if levels.is_empty() {
+                bail!(
+                    "--{what} {} needs groups of tasks: --tree FILE, --tree-columns COLUMNS or --task-groups FILE; without any it would be \
+                     --sharing pscs",
+                    part.name
+                );
+            }
+            return Ok(levels.to_vec().into());
+        }
         let flag = parameter.flag();
         if parameter.is_required() && !args.parameters.has(&flag) {
             let wanted = match parameter.kind {
@@ -222,11 +233,11 @@ pub fn pool(threads: usize) -> Result<Pool> {
 ///
 /// # Errors
 /// As above.
-pub fn problem(args: &FitArgs, tasks: Tasks) -> Result<ProblemSpec> {
+pub fn problem(args: &FitArgs, tasks: Tasks, levels: &[NamedLevel]) -> Result<ProblemSpec> {
     let mut spec = ProblemSpec::new(
         kernels(&args.registry, &args.kernel)?,
         machine(args)?,
-        sharing(args, tasks)?,
+        sharing(args, tasks, levels)?,
     );
     spec.solver = solver(args)?;
     spec.target_scale = args.target_scale;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::grid::Grid;
 use mtmkl::{Model, Status};
 use serde_json::{Value, json};
 
@@ -244,19 +245,28 @@ pub fn weights(model: &Model) -> String {
         .iter()
         .map(|task| task.name.as_str())
         .collect();
-    let both = model.common().zip(model.specific());
+    let groups = mtmkl_report::groups(model);
+    let is_sum = !groups.is_empty() || model.common().and(model.specific()).is_some();
     let mut others = model.weights().iter_rows().skip(1);
     let is_one = tasks.len() > 1 && others.all(|own| own == model.weights().row(0));
     // Kernels in rows: names are long, tasks often few; and many tasks still fit as rows.
-    let upright = is_one || tasks.len() <= 6;
+    let upright = is_one || tasks.len() + groups.len() <= 6;
     let kernels = heaviest(model, if upright { MOST_ROWS } else { MOST_COLUMNS });
     let name = |kernel: usize| model.kernels()[kernel].name.clone();
     // A line for all tasks, where they have something in common, and one for each.
     let mut lines: Vec<(String, &[f64])> = Vec::new();
-    if let Some((common, specific)) = both {
-        lines.push(("common".to_string(), common.row(0)));
-        let own = tasks.iter().enumerate();
-        lines.extend(own.map(|(task, name)| (format!("own: {name}"), specific.row(task))));
+    if is_sum {
+        let common = model.common().map(|common| common.row(0));
+        lines.extend(common.map(|weights| ("common".to_string(), weights)));
+        let groups = groups.iter();
+        lines.extend(groups.map(|group| {
+            let title = format!("{}: {}", group.level, group.name);
+            (title, group.weights.as_slice())
+        }));
+        let own = tasks
+            .iter()
+            .zip(model.specific().into_iter().flat_map(Grid::iter_rows));
+        lines.extend(own.map(|(name, weights)| (format!("own: {name}"), weights)));
     } else if is_one {
         lines.push(("all tasks".to_string(), model.weights().row(0)));
     } else {
@@ -288,9 +298,11 @@ pub fn weights(model: &Model) -> String {
         let header: Vec<String> = std::iter::once("task".to_string())
             .chain(kernels.iter().map(|&kernel| name(kernel)))
             .collect();
-        let common = usize::from(both.is_some());
-        if tasks.len() > MOST_ROWS {
-            lines.truncate(MOST_ROWS + common);
+        // What several tasks share stands before their own.
+        let has_own = !is_sum || model.specific().is_some();
+        if tasks.len() > MOST_ROWS && has_own {
+            let shared = lines.len() - tasks.len();
+            lines.truncate(MOST_ROWS + shared);
             left_out.push(format!("the first {MOST_ROWS} of {} tasks", tasks.len()));
         }
         let rows: Vec<Vec<String>> = lines
@@ -345,6 +357,22 @@ pub fn json(model: &Model) -> Value {
     }
     if let Some(specific) = model.specific() {
         object["specific"] = json!(rows(specific));
+    }
+    let groups = mtmkl_report::groups(model);
+    if !groups.is_empty() {
+        let names = |tasks: &[usize]| -> Vec<&str> {
+            let tasks = tasks.iter();
+            tasks
+                .map(|&task| model.tasks()[task].name.as_str())
+                .collect()
+        };
+        let groups = groups.iter().map(|group| {
+            json!({
+                "level": group.level, "name": group.name, "tasks": names(&group.tasks),
+                "weights": group.weights,
+            })
+        });
+        object["groups"] = groups.collect();
     }
     object
 }

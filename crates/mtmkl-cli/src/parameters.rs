@@ -24,6 +24,10 @@ fn flags(registry: &Registry) -> Vec<Flag> {
     let machines: Vec<&str> = machines.collect();
     let mut flags: Vec<Flag> = Vec::new();
     for (part, parameter) in registry.parameters() {
+        // What groups of tasks there are is said by flags of their own.
+        if parameter.kind == Kind::Levels {
+            continue;
+        }
         let name = parameter.flag();
         match flags.iter_mut().find(|flag| flag.name == name) {
             Some(flag) => flag.parameters.push((part, parameter)),
@@ -132,6 +136,11 @@ impl Flag {
                     None => argument,
                 }
             }
+            Kind::Truth { default } => argument
+                .value_name("true|false")
+                .value_parser(value_parser!(bool))
+                .default_value(default.to_string())
+                .hide_possible_values(true),
             Kind::List { .. } => argument
                 .value_name("LIST")
                 .value_delimiter(',')
@@ -208,6 +217,7 @@ enum Setting {
     Auto(&'static str),
     Number(f64),
     List(Vec<f64>),
+    Truth(bool),
     Texts(Vec<String>),
 }
 
@@ -224,6 +234,9 @@ impl Settings {
                         Setting::Number(number)
                     }
                 }),
+                Kind::Truth { .. } => matches
+                    .get_one(name)
+                    .map(|&truth: &bool| Setting::Truth(truth)),
                 Kind::List { .. } => matches
                     .get_many(name)
                     .map(|list| Setting::List(list.copied().collect())),
@@ -267,6 +280,7 @@ impl Settings {
         match self.get(&parameter.flag()) {
             Some(Setting::Number(number)) => (*number).into(),
             Some(Setting::List(list)) => list.clone().into(),
+            Some(Setting::Truth(truth)) => (*truth).into(),
             _ => Value::Absent,
         }
     }

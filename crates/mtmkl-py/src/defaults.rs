@@ -1,12 +1,14 @@
 //! What the core knows about choices that Python leaves open, or checks before a fit.
 
-use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter};
 use mtmkl::machine::MachineSpec;
 use mtmkl::select;
+use mtmkl::{Registry, TaskTree};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde::Deserialize;
 
-use crate::errors;
+use crate::errors::{self, Origins};
 
 /// The kernels where none are given.
 #[pyfunction]
@@ -39,6 +41,45 @@ pub(crate) fn usual_sharing(
         &machine,
         select::Tasks::new(tasks, of_classes),
     ))
+}
+
+/// Groups of tasks as Python gives them.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Groups {
+    /// Groups inside groups, with tasks inside.
+    Tree(TaskTree),
+    /// The same, of one level, which may overlap.
+    Overlapping(TaskTree),
+    /// Names of columns, and values in them by task.
+    Columns(Vec<String>, Vec<(String, Vec<Option<String>>)>),
+}
+
+/// The levels of groups of tasks, as they stand in model files, for these tasks.
+#[pyfunction]
+pub(crate) fn task_levels(groups: &str, tasks: Vec<String>) -> PyResult<String> {
+    let groups: Groups =
+        serde_json::from_str(groups).map_err(|error| errors::unreadable("tree", &error))?;
+    let tree = match &groups {
+        Groups::Tree(tree) => Ok(tree.clone()),
+        Groups::Overlapping(groups) if groups.depth() <= 1 => Ok(groups.clone().with_overlaps()),
+        Groups::Overlapping(_) => {
+            let problem =
+                "groups that may overlap have no groups inside; Hierarchy(tree) takes a tree";
+            return Err(PyValueError::new_err(problem));
+        }
+        Groups::Columns(columns, rows) => {
+            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+            let rows = rows.iter().map(|(task, values)| {
+                let values = values.iter().map(Option::as_deref);
+                (task.as_str(), values.collect())
+            });
+            TaskTree::from_columns(&columns, rows)
+        }
+    };
+    let levels = tree.and_then(|tree| tree.levels(&tasks));
+    let levels = levels.map_err(|error| errors::raise(error, &Origins::default()))?;
+    serde_json::to_string(&levels).map_err(|error| errors::unreadable("tree", &error))
 }
 
 /// The sharings that are more than their terms: the name, the numbers that it takes, and what must be given.

@@ -28,6 +28,8 @@ mod _core {
     #[pymodule_export]
     use super::defaults::sharings;
     #[pymodule_export]
+    use super::defaults::task_levels;
+    #[pymodule_export]
     use super::defaults::usual_kernels;
     #[pymodule_export]
     use super::defaults::usual_kernels_to_search;

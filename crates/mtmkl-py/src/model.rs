@@ -18,6 +18,9 @@ use crate::convert::{matrix, vector};
 use crate::enter::{pool, released};
 use crate::errors::{self, Origins};
 
+/// A group of tasks: level, name, positions of the tasks, and the weights that they share.
+type Shared<'py> = (String, String, Vec<usize>, Bound<'py, PyArray1<f64>>);
+
 /// A fitted model: the contents of a model file.
 #[pyclass(frozen, module = "mtmkl._core", from_py_object)]
 #[derive(Clone)]
@@ -187,6 +190,17 @@ impl Model {
             .specific()
             .map(|specific| grid(py, specific))
             .transpose()
+    }
+
+    /// The groups of tasks that share weights: level, name, positions of the tasks, and the weights.
+    #[getter]
+    fn groups<'py>(&self, py: Python<'py>) -> Vec<Shared<'py>> {
+        let groups = mtmkl_report::groups(&self.model).into_iter();
+        let groups = groups.map(|group| {
+            let weights = group.weights.into_pyarray(py);
+            (group.level, group.name, group.tasks, weights)
+        });
+        groups.collect()
     }
 
     /// How the fit ended.

@@ -43,13 +43,14 @@ mod scores;
 mod spaces;
 mod tables;
 mod text;
+mod tree;
 mod verdict;
 mod view;
 mod weights;
 
 pub use curves::{Curve, Curves};
 pub use heat_map::HeatMap;
-pub use model::{in_words, reason};
+pub use model::{groups, in_words, reason};
 pub use page::html;
 
 /// Everything the page shows. Parts that are `None` or empty are left out of the page.
@@ -72,6 +73,8 @@ pub struct Report {
     pub common: Option<Vec<f64>>,
     /// The parts γ (T rows of M) that belong to one task, where the sharing has them: θ^t = ζ + γ^t.
     pub specific: Option<Vec<Vec<f64>>>,
+    /// The groups of tasks that share a part, where the sharing has some: level by level, outermost first.
+    pub groups: Vec<GroupEntry>,
     /// The machine, such as `svc C=1`.
     pub machine: String,
     /// The sharing, such as `pscs p=2 q=1`.
@@ -119,6 +122,19 @@ pub struct TaskEntry {
     pub samples: usize,
     /// Samples its decision function needs.
     pub support: usize,
+}
+
+/// A group of tasks that share a part of their weights.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GroupEntry {
+    /// The level of the tree that it is of.
+    pub level: String,
+    /// Its name.
+    pub name: String,
+    /// The positions of its tasks.
+    pub tasks: Vec<usize>,
+    /// The part that they share, M weights.
+    pub weights: Vec<f64>,
 }
 
 /// One pass of the solver: T inner solves at one θ.

@@ -2,12 +2,13 @@
 
 use mtmkl::Model;
 use mtmkl::grid::Grid;
+use mtmkl::sharing::Reach;
 use mtmkl::solver::{Fallback, SolverSpec};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::notes::Unreadable;
-use crate::{PassEntry, Picture, Report, TaskEntry, boundary};
+use crate::{GroupEntry, PassEntry, Picture, Report, TaskEntry, boundary};
 
 impl Report {
     /// Everything the page shows of a model: what it holds, what its notes say, the picture of a model on two features, and what only
@@ -65,6 +66,7 @@ impl Report {
             weights: grid(model.weights()),
             common: model.common().map(|common| common.row(0).to_vec()),
             specific: model.specific().map(grid),
+            groups: groups(model),
             machine: in_words(model.machine()),
             sharing: in_words(model.sharing()),
             status: outcome.status.name().to_string(),
@@ -104,6 +106,28 @@ impl Report {
     }
 }
 
+/// The groups of tasks that share a part of the weights: those that are neither all tasks nor each by itself.
+pub fn groups(model: &Model) -> Vec<GroupEntry> {
+    let count = model.tasks().len();
+    let inner = model.parts().iter().filter(|part| {
+        let is_groups = matches!(part.reach, Reach::Groups(_));
+        is_groups && !part.reach.is_common(count) && !part.reach.is_specific(count)
+    });
+    let rows = inner.flat_map(|part| {
+        let name = |row: usize| {
+            let known = part.names.get(row).cloned();
+            known.unwrap_or_else(|| format!("{}", row + 1))
+        };
+        (0..part.weights.rows()).map(move |row| GroupEntry {
+            level: part.label.clone(),
+            name: name(row),
+            tasks: part.reach.tasks_of(row, count).into_owned(),
+            weights: part.weights.row(row).to_vec(),
+        })
+    });
+    rows.collect()
+}
+
 /// The name of a solver.
 fn name(solver: &SolverSpec) -> String {
     match solver {
@@ -133,12 +157,25 @@ pub fn in_words(specification: &impl Serialize) -> String {
     if let Some(name) = object.get("name").and_then(Value::as_str) {
         parts.push(name.to_string());
     }
-    for (key, value) in object.iter().filter(|(key, _)| *key != "name") {
-        let value = match value.as_f64() {
-            Some(number) => number.to_string(),
-            None => value.to_string(),
+    let is_said = |key: &str, value: &Value| key != "name" && !value.is_null();
+    for (key, value) in object.iter().filter(|(key, value)| is_said(key, value)) {
+        let value = match (value.as_f64(), levels_in_words(value)) {
+            (Some(number), _) => number.to_string(),
+            (None, Some(words)) => words,
+            _ => value.to_string(),
         };
         parts.push(format!("{} {value}", key.replace('_', " ")));
     }
     parts.join(", ")
+}
+
+/// Levels of groups, each by its label and how many groups it has.
+fn levels_in_words(value: &Value) -> Option<String> {
+    let words = |level: &Value| {
+        let groups = level.get("groups")?.as_array()?.len();
+        Some(format!("{} ({groups})", level.get("label")?.as_str()?))
+    };
+    let levels = value.as_array().filter(|levels| !levels.is_empty())?;
+    let levels: Option<Vec<String>> = levels.iter().map(words).collect();
+    Some(levels?.join(" / "))
 }

@@ -2,6 +2,7 @@
 
 use crate::page::{Section, scroll_box};
 use crate::text::{capital, count, esc, list, name, number, plural, put, share};
+use crate::tree;
 use crate::view::{Space, View, size};
 
 /// Up to so many tasks each get a row; beyond, those that share are summed up in one.
@@ -12,6 +13,9 @@ pub(crate) fn finding(view: &View<'_>) -> String {
     let tasks = view.tasks.len();
     if tasks == 0 || view.kernels.is_empty() {
         return String::new();
+    }
+    if tasks > 1 && !view.report.groups.is_empty() {
+        return tree::finding(view);
     }
     if tasks == 1 {
         return match view.leader(&view.theta(0)) {
@@ -93,6 +97,9 @@ pub(crate) fn finding(view: &View<'_>) -> String {
 pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     if view.tasks.len() < 2 || view.kernels.is_empty() {
         return None;
+    }
+    if !view.report.groups.is_empty() {
+        return Some(tree::section(view));
     }
     let mut body = String::new();
     put!(body, "<p>{}.</p>", capital(&finding(view)));

@@ -188,7 +188,12 @@ pub(crate) fn guide(view: &View<'_>) -> Section {
          the task relies more on that kernel; a dot means that it does not use it at all. Weights compare fairly only between kernels of like size, \
          which normalising them ensures.</dd>",
     );
-    if report.specific.is_some() {
+    if !report.groups.is_empty() {
+        body.push_str(
+            "<dt>Sharing</dt><dd>θ is a sum: a part that is the same for all tasks, a part for each group of tasks that a task stands in, and a part of \
+             its own. The parts of a level compete for one budget, and the learner decides which of them are worth their price.</dd>",
+        );
+    } else if report.specific.is_some() {
         body.push_str(
             "<dt>Sharing</dt><dd>θ = ζ + γ: ζ is the same for all tasks, γ belongs to one task. The learner decides for each task whether a part \
              of its own is worth its price; tasks with γ = 0 share one kernel space.</dd>",

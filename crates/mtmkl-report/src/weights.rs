@@ -3,6 +3,7 @@
 use crate::page::{Section, scroll_box};
 use crate::scene::{Item, Look, Place, Polyline, Scene};
 use crate::text::{count, esc, list, name, plural, put, share, weight};
+use crate::tree;
 use crate::view::View;
 
 /// Shades in the style sheet (`.k1` to `.k12`).
@@ -32,7 +33,8 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     let mut body = String::new();
     put!(body, "<p>{}</p>", summary(view));
     legend(&mut body, top);
-    let split = report.specific.is_some() && report.common.is_some();
+    let is_tree = !report.groups.is_empty();
+    let split = !is_tree && report.specific.is_some() && report.common.is_some();
     let symbol = if split {
         "Total weights θ = ζ + γ"
     } else {
@@ -46,6 +48,8 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     table(&mut body, view, &rows, foot.as_ref(), top, symbol, "task");
     if split {
         parts(&mut body, view, top);
+    } else if is_tree {
+        on_tree(&mut body, view, top);
     }
     glance(&mut body, view);
     Some(Section {
@@ -59,11 +63,13 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
 fn largest(view: &View<'_>) -> f64 {
     let report = view.report;
     let specific = report.specific.iter().flatten();
+    let groups = report.groups.iter().map(|group| &group.weights);
     report
         .weights
         .iter()
         .chain(&report.common)
         .chain(specific)
+        .chain(groups)
         .flatten()
         .copied()
         .filter(|w| w.is_finite())
@@ -267,6 +273,25 @@ fn parts(out: &mut String, view: &View<'_>, top: f64) {
             plural(left_out, "task")
         );
     }
+}
+
+/// The weights of each node of a tree of tasks, as far in as it stands.
+fn on_tree(out: &mut String, view: &View<'_>, top: f64) {
+    out.push_str(
+        "<h3>The parts on the tree</h3><p>A task’s weights are the sum of its own row, where it has one, and of those of all groups that it \
+         stands in.</p>",
+    );
+    let branches = tree::branches(view).into_iter();
+    let rows = branches.map(|branch| Row {
+        label: format!(
+            "<span style=\"padding-left:{:.1}em\">{}</span>",
+            1.2 * branch.depth as f64,
+            branch.label
+        ),
+        weights: branch.weights,
+    });
+    let rows: Vec<Row> = rows.collect();
+    table(out, view, &rows, None, top, "Parts on the tree", "part");
 }
 
 /// The whole map without digits, as wide as the page, however many kernels there are.

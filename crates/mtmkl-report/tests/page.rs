@@ -1,6 +1,6 @@
 //! The whole page: well formed, complete, safe, and sane in size.
 
-use mtmkl_report::{Picture, Report, html};
+use mtmkl_report::{GroupEntry, Picture, Report, html};
 
 mod sample;
 
@@ -257,6 +257,69 @@ fn broken_numbers_do_not_break_the_page() {
         let page = html(&report);
         check(&page);
     }
+}
+
+fn group(level: &str, name: &str, tasks: &[usize], weights: [f64; 3]) -> GroupEntry {
+    GroupEntry {
+        level: level.into(),
+        name: name.into(),
+        tasks: tasks.to_vec(),
+        weights: weights.to_vec(),
+    }
+}
+
+/// Where each of these stands on the page, and how far in.
+fn places(page: &str, names: &[&str]) -> Vec<(usize, String)> {
+    let tree = page.find("The parts on the tree").expect("a tree");
+    let place = |name: &&str| {
+        let at = tree + page[tree..].find(name).expect("a node");
+        let indent = page[..at].rfind("padding-left:").expect("an indent");
+        let indent = &page[indent + "padding-left:".len()..at];
+        (at, indent[..indent.find("em").expect("em")].to_owned())
+    };
+    names.iter().map(place).collect()
+}
+
+#[test]
+fn a_tree_of_tasks_is_indented() {
+    let mut report = sample::iris();
+    report.groups = vec![
+        group("region", "north", &[2, 0], [0.1, 0.2, 0.0]),
+        group("region", "south", &[1], [0.3, 0.0, 0.0]),
+        group("town", "oslo", &[2], [0.0, 0.1, 0.0]),
+    ];
+    let page = html(&report);
+    check(&page);
+    assert!(page.contains("3 tasks in 3 groups"));
+    assert!(page.contains("shared in groups") && !page.contains("-0 %"));
+    let nodes = [
+        "all 3 tasks",
+        "north",
+        "oslo",
+        "versicolor / v",
+        "setosa / ver",
+        "south",
+        "setosa / vir",
+    ];
+    let places = places(&page, &nodes);
+    assert!(places.is_sorted_by_key(|(at, _)| *at), "{places:?}");
+    let indents: Vec<&str> = places.iter().map(|(_, indent)| indent.as_str()).collect();
+    assert_eq!(indents, ["0.0", "1.2", "2.4", "3.6", "2.4", "1.2", "2.4"]);
+}
+
+#[test]
+fn groups_that_overlap_say_whose_they_are() {
+    let mut report = sample::iris();
+    report.groups = vec![
+        group("groups", "a", &[0, 1], [0.1; 3]),
+        group("groups", "b", &[1, 2, 9], [f64::NAN; 3]),
+    ];
+    report.common = None;
+    let page = html(&report);
+    check(&page);
+    assert!(page.contains("<b>setosa / versicolor</b> and <b>setosa / virginica</b>)"));
+    // Two groups and three tasks, none inside another.
+    assert_eq!(page.matches("padding-left:0.0em").count(), 5);
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub struct Plan<'a> {
     pub weight: Option<&'a str>,
     /// The column that names rows.
     pub id: Option<&'a str>,
+    /// Columns that name the groups that each row's task stands in.
+    pub groups: &'a [String],
     /// Columns to leave out.
     pub ignore: &'a [String],
     /// The columns to learn from, as names and ranges `a,b,f1..f9`; all others without it.
@@ -111,7 +113,7 @@ impl<'a> Plan<'a> {
         let classes = self.target.filter(|_| self.aim != Aim::Numbers);
         let special = [self.task, self.id, classes].into_iter().flatten();
         special
-            .chain(self.one_hot.iter().map(String::as_str))
+            .chain(self.one_hot.iter().chain(self.groups).map(String::as_str))
             .collect()
     }
 
@@ -121,7 +123,7 @@ impl<'a> Plan<'a> {
             .into_iter()
             .flatten();
         named
-            .chain(self.ignore.iter().map(String::as_str))
+            .chain(self.ignore.iter().chain(self.groups).map(String::as_str))
             .collect()
     }
 

@@ -53,6 +53,7 @@ fn plan(one_hot: &[String], missing: Missing) -> Plan<'_> {
         task: None,
         weight: None,
         id: None,
+        groups: &[],
         ignore: &[],
         features: None,
         one_hot,

@@ -206,6 +206,17 @@ pub fn conic_terms(sharing: &SharingSpec, shape: Shape) -> Option<Vec<Term>> {
                     q: *q,
                     radius: *radius,
                 },
+                TermSpec::Level {
+                    level,
+                    p,
+                    q,
+                    radius,
+                } => Term::Level {
+                    groups: level.groups.iter().map(|(_, own)| own.clone()).collect(),
+                    p: *p,
+                    q: *q,
+                    radius: *radius,
+                },
                 _ => return None,
             })
         })

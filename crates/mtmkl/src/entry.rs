@@ -6,6 +6,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
+use crate::tree::NamedLevel;
 
 /// A named part: what it is called, what it is, what it takes.
 #[derive(Debug)]
@@ -47,11 +48,18 @@ pub enum Kind {
         /// The value where nothing is said.
         default: Option<f64>,
     },
-    /// A number for each kernel.
+    /// Numbers, one for each kernel where nothing else is said.
     List {
         /// Whether it must be given.
         is_required: bool,
     },
+    /// Yes or no, and which where nothing is said.
+    Truth {
+        /// The value where nothing is said.
+        default: bool,
+    },
+    /// Levels of a tree of tasks; there may be none.
+    Levels,
     /// Terms of a sharing.
     Terms,
 }
@@ -117,6 +125,16 @@ impl Parameter {
     /// A number for each kernel, which must be given.
     pub const fn list(name: &'static str, help: &'static str) -> Self {
         Self::new(name, Kind::List { is_required: true }, help)
+    }
+
+    /// Yes or no, and which where nothing is said.
+    pub const fn truth(name: &'static str, default: bool, help: &'static str) -> Self {
+        Self::new(name, Kind::Truth { default }, help)
+    }
+
+    /// Levels of a tree of tasks.
+    pub const fn levels(name: &'static str, help: &'static str) -> Self {
+        Self::new(name, Kind::Levels, help)
     }
 
     /// Terms of a sum.
@@ -190,15 +208,24 @@ impl Parameter {
         match self.kind {
             Kind::Number { default, .. } => default.is_none(),
             Kind::List { is_required } => is_required,
-            Kind::Terms => true,
+            Kind::Truth { .. } => false,
+            Kind::Levels | Kind::Terms => true,
         }
     }
 
-    /// The value where none is given.
+    /// The number where none is given.
     pub fn default(&self) -> Option<f64> {
         match self.kind {
             Kind::Number { default, .. } => default,
             _ => None,
+        }
+    }
+
+    /// The value where none is given.
+    fn default_value(&self) -> Value {
+        match self.kind {
+            Kind::Truth { default } => default.into(),
+            _ => self.default().into(),
         }
     }
 }
@@ -209,8 +236,12 @@ impl Parameter {
 pub enum Value {
     /// A number.
     Number(f64),
-    /// A number for each kernel.
+    /// Numbers, one for each kernel where nothing else is said.
     List(Vec<f64>),
+    /// Yes or no.
+    Truth(bool),
+    /// Levels of a tree of tasks.
+    Levels(Vec<NamedLevel>),
     /// Nothing was given, and there is no default.
     Absent,
 }
@@ -224,6 +255,18 @@ impl From<f64> for Value {
 impl From<Vec<f64>> for Value {
     fn from(list: Vec<f64>) -> Self {
         Self::List(list)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Truth(truth)
+    }
+}
+
+impl From<Vec<NamedLevel>> for Value {
+    fn from(levels: Vec<NamedLevel>) -> Self {
+        Self::Levels(levels)
     }
 }
 
@@ -254,7 +297,7 @@ impl Values {
     ) -> Self {
         let mut given = given.into_iter();
         let value = |parameter: &Parameter| match given.next().map(Into::into) {
-            None | Some(Value::Absent) => parameter.default().into(),
+            None | Some(Value::Absent) => parameter.default_value(),
             Some(value) => value,
         };
         Self {
@@ -297,6 +340,20 @@ impl Values {
         match &self.values[self.place(name)?] {
             Value::List(list) => Some(list),
             _ => None,
+        }
+    }
+
+    /// Whether it is so, of this name.
+    pub fn truth(&self, name: &str) -> bool {
+        let place = self.place(name);
+        place.is_some_and(|at| self.values[at] == Value::Truth(true))
+    }
+
+    /// The levels of this name; none, where none were given.
+    pub fn levels(&self, name: &str) -> &[NamedLevel] {
+        match self.place(name).map(|at| &self.values[at]) {
+            Some(Value::Levels(levels)) => levels,
+            _ => &[],
         }
     }
 
@@ -352,9 +409,16 @@ impl Values {
                 (_, None | Some(Json::Null)) if parameter.is_required() => {
                     return Err(format!("`{name}` is missing"));
                 }
-                (_, None) => parameter.default().into(),
+                (_, None) => parameter.default_value(),
                 // Terms stand beside the values.
                 (Kind::Terms, _) | (Kind::List { .. }, Some(Json::Null)) => Value::Absent,
+                (Kind::Truth { .. }, Some(json)) => json
+                    .as_bool()
+                    .ok_or_else(|| format!("`{name}` is {json}, expected true or false"))?
+                    .into(),
+                (Kind::Levels, Some(json)) => serde_json::from_value::<Vec<NamedLevel>>(json)
+                    .map_err(|error| format!("`{name}`: {error}, expected levels of groups"))?
+                    .into(),
                 (Kind::Number { .. }, Some(json)) => json
                     .as_f64()
                     .ok_or_else(|| format!("`{name}` is {json}, expected a number"))?
@@ -403,6 +467,8 @@ impl Serialize for Value {
         match self {
             Self::Number(number) => serializer.serialize_f64(*number),
             Self::List(list) => list.serialize(serializer),
+            Self::Truth(truth) => serializer.serialize_bool(*truth),
+            Self::Levels(levels) => levels.serialize(serializer),
             Self::Absent => serializer.serialize_none(),
         }
     }

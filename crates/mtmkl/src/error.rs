@@ -74,6 +74,9 @@ pub enum Error {
         /// What is wrong with it and what would be right.
         problem: String,
     },
+    /// Groups of tasks that do not fit the tasks.
+    #[error("the tree of tasks: {0}")]
+    Tree(TreeProblem),
     /// A numerical breakdown that no valid input should cause.
     #[error("numerical breakdown in {place}: {problem}")]
     Numeric {
@@ -301,6 +304,67 @@ pub enum DataProblem {
         /// What can be done.
         advice: &'static str,
     },
+}
+
+/// What is wrong with a tree of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TreeProblem {
+    /// A task in the tree that the data do not have.
+    #[error(
+        "there is no task `{task}`; the tasks are {known}. Correct its name, or take it out of the tree"
+    )]
+    UnknownTask {
+        /// Its name in the tree.
+        task: String,
+        /// The tasks that there are.
+        known: String,
+    },
+    /// A task that the tree does not have.
+    #[error("it has no task `{0}`; put it into a group, which may be one of its own")]
+    MissingTask(String),
+    /// A task that is named twice.
+    #[error(
+        "task `{task}` is in `{first}` and in `{second}`; a task has one place in a tree, and in groups that may overlap one in each"
+    )]
+    TwoPlaces {
+        /// The task.
+        task: String,
+        /// The groups above it.
+        first: String,
+        /// The groups above it where it is named again.
+        second: String,
+    },
+    /// A task whose rows do not agree.
+    #[error(
+        "task `{task}` has two values in column `{column}`, `{first}` and `{second}`; a task has one place in a tree"
+    )]
+    TwoValues {
+        /// The task.
+        task: String,
+        /// The column.
+        column: String,
+        /// One value.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+    /// A task with a gap in its branch.
+    #[error(
+        "task `{task}` has no value in column `{column}` but one in a column further in; fill it in"
+    )]
+    NoValue {
+        /// The task.
+        task: String,
+        /// The column.
+        column: String,
+    },
+    /// A group without tasks.
+    #[error("group `{0}` has no tasks; give it some, or take it out")]
+    EmptyGroup(String),
+    /// Two groups of the same name in one place.
+    #[error("there are two groups `{0}` in one place; give one of them another name")]
+    GroupTwice(String),
 }
 
 impl Error {

@@ -34,8 +34,8 @@
 //!
 //! What can be named stands in a [`Registry`], with an [`entry`] each; a user's own parts go there too.
 //!
-//! The rooms, and which may look into which: `grid`, `error`, `entry`, `run` and `data` know nobody; [`kernel`] sees data; `gram` sees
-//! kernels; [`machine`] says what a task's dual is and `inner` solves it; [`sharing`] sees only grids; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
+//! The rooms, and which may look into which: `grid`, `error`, `run`, `tree` and `data` know nobody, and `entry` only trees; [`kernel`] sees data; `gram` sees
+//! kernels; [`machine`] says what a task's dual is and `inner` solves it; [`sharing`] sees only grids and trees; [`engine`] evaluates θ over all tasks; [`solver`] sees grids,
 //! sharings and the engine's trait; `problem` and `model` put it together; [`select`] fits
 //! many of them. A test (`tests/layers.rs`) holds them to it.
 
@@ -59,6 +59,7 @@ pub mod run;
 pub mod select;
 pub mod sharing;
 pub mod solver;
+pub mod tree;
 mod vector;
 pub mod view;
 
@@ -74,4 +75,5 @@ pub use problem::{
 };
 pub use registry::Registry;
 pub use run::{Observer, Pass, Run, Status, Stop};
+pub use tree::{NamedLevel, TaskTree};
 pub use view::View;

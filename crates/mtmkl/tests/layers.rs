@@ -8,7 +8,8 @@ use std::path::Path;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
     ("error", &["run"]),
-    ("entry", &[]),
+    ("tree", &[]),
+    ("entry", &["tree"]),
     ("pool", &[]),
     ("run", &["pool"]),
     ("ledger", &[]),
@@ -21,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gram", &["kernel", "data", "linalg", "grid"]),
     ("machine", &["data", "entry"]),
     ("inner", &["machine", "gram", "linalg", "grid", "run"]),
-    ("sharing", &["grid", "entry"]),
+    ("sharing", &["grid", "entry", "tree"]),
     ("registry", &["entry", "kernel", "machine", "sharing"]),
     (
         "engine",

@@ -3,8 +3,10 @@
 
 use mtmkl::kernel::{Columns, Gaussian, KernelView};
 use mtmkl::machine::MachineSpec;
-use mtmkl::sharing::SharingSpec;
-use mtmkl::{Fitting, Pool, Preparation, Problem, ProblemSpec, Samples, Status, Targets, Task};
+use mtmkl::sharing::{Hierarchy, SharingSpec};
+use mtmkl::{
+    Fitting, NamedLevel, Pool, Preparation, Problem, ProblemSpec, Samples, Status, Targets, Task,
+};
 use mtmkl_testkit::generate::{Random, points};
 
 const COLUMNS: usize = 40;
@@ -28,9 +30,14 @@ fn problem(samples: usize, kernels: usize, tasks: usize, sharing: SharingSpec) -
     });
     let spec = ProblemSpec::new(views.collect(), MachineSpec::svc(1.0), sharing);
     let tasks = (0..tasks).map(|task| {
+        // From the columns' number on, of the product of two columns.
+        let sign = |row: &[f64]| match task {
+            0..COLUMNS => row[task],
+            _ => row[task % COLUMNS] * row[(task / COLUMNS + task) % COLUMNS],
+        };
         let labels = x
             .chunks_exact(COLUMNS)
-            .map(|row| if row[task] > 0.0 { 1.0 } else { -1.0 });
+            .map(|row| if sign(row) > 0.0 { 1.0 } else { -1.0 });
         Task::new(format!("column {task}"), Targets::Labels(labels.collect()))
     });
     let tasks = tasks.collect();
@@ -60,6 +67,43 @@ fn tasks_without_weight_do_not_delay() {
                 outcome.gap
             );
         }
+    }
+}
+
+/// A root, ten groups of ten tasks and the tasks: eleven rows that several tasks share.
+#[test]
+fn a_hundred_tasks_in_a_tree_take_a_dozen_passes() {
+    let (kernels, tasks) = (10, 100);
+    let groups = (0..10).map(|group| {
+        let own = (10 * group..10 * (group + 1)).collect();
+        (format!("group {group}"), own)
+    });
+    let level = NamedLevel {
+        label: "groups".to_string(),
+        groups: groups.collect(),
+    };
+    for (p, q) in [(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (1.1, 1.5)] {
+        let sharing = Hierarchy {
+            levels: vec![level.clone()],
+            p,
+            q,
+            ..Hierarchy::default()
+        };
+        let problem = problem(60, kernels, tasks, sharing.into());
+        let mut run = Fitting {
+            tolerance: 1e-6,
+            max_passes: 100,
+            ..Fitting::default()
+        };
+        let model = problem.fit(&mut run).unwrap();
+        let outcome = model.outcome();
+        let passes = outcome.trace.len();
+        assert!(
+            outcome.status == Status::Converged && passes <= 12,
+            "p = {p}, q = {q}: {:?} after {passes} passes at {:.1e}",
+            outcome.status,
+            outcome.gap
+        );
     }
 }
 

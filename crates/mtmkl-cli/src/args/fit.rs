@@ -1,6 +1,7 @@
 //! The flags of `fit`, which `tune` has too.
 #![allow(
     rustdoc::broken_intra_doc_links,
+    clippy::doc_link_with_quotes,
     reason = "these comments are help texts: brackets in them mark what may be left out"
 )]
 
@@ -130,6 +131,29 @@ pub struct FitArgs {
     #[arg(long, value_name = "NAME", help_heading = "Sharing")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sharing: Option<String>,
+    /// Groups of tasks for hierarchy: a TOML or JSON file of names, groups inside groups and tasks inside these, e.g. north = { oslo = ["a", "b"], bergen = ["c"] }
+    #[arg(long, value_name = "FILE", help_heading = "Sharing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<PathBuf>,
+    /// The same by columns, outermost first, in which each task has one value: region,district. They are no features
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        conflicts_with = "tree",
+        help_heading = "Sharing"
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tree_columns: Vec<String>,
+    /// The same by groups that may overlap and leave tasks out: a TOML or JSON file, coast = ["a", "c"]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["tree", "tree_columns"],
+        help_heading = "Sharing"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_groups: Option<PathBuf>,
     /// The flags of machines and sharings, which are made from their entries.
     #[arg(skip)]
     #[serde(flatten)]

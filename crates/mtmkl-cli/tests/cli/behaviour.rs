@@ -12,6 +12,10 @@ fn tables() -> Folder {
         .file("two.csv", two_classes(40))
         .file("three.csv", three_classes(45))
         .file("tasks.csv", two_tasks(60))
+        .file(
+            "tree.json",
+            r#"{"sites": {"one": ["north"]}, "others": ["south"]}"#,
+        )
         .file("curve.csv", curve(40));
     folder
 }
@@ -78,6 +82,7 @@ fn every_sharing_runs() {
     for sharing in mtmkl::Registry::default().sharings() {
         let flags = match sharing.part.name {
             "tang" => "--beta 0.5",
+            "hierarchy" => "--tree tree.json",
             "box-simplex" => "--upper 0.6",
             "prior-ball" => "--weights 0.5,0.3,0.2 --radius 0.2",
             "fixed" => "--weights 0.5,0.3,0.2",

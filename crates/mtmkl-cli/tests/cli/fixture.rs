@@ -287,6 +287,34 @@ pub(crate) fn two_tasks(rows: usize) -> String {
     text
 }
 
+/// Five sites in towns in regions: those of the north go by column `a`, those of the south by column `b`. Every site has so many rows.
+pub(crate) fn sites(rows: usize) -> String {
+    let mut random = Random::new(6);
+    let mut text = String::from("site,region,town,a,b,fault\n");
+    let sites = [
+        ("s1", "north,oslo"),
+        ("s2", "north,oslo"),
+        ("s3", "north,bergen"),
+        ("s4", "south,"),
+        ("s5", "south,"),
+    ];
+    for row in 0..rows {
+        for (site, place) in sites {
+            let yes = row % 2 == 1;
+            let far = if yes { 2.0 } else { 0.5 };
+            let (a, b) = if place.starts_with("north") {
+                (far, 1.0)
+            } else {
+                (1.0, far)
+            };
+            let (a, b) = (number(&mut random, a), number(&mut random, b));
+            let fault = if yes { "yes" } else { "no" };
+            let _ = writeln!(text, "{site},{place},{a},{b},{fault}");
+        }
+    }
+    text
+}
+
 /// Four tasks of nothing but noise: hard work for the solvers.
 pub(crate) fn noise(rows: usize) -> String {
     let mut random = Random::new(5);

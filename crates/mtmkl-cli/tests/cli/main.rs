@@ -9,6 +9,7 @@ mod files;
 mod fixture;
 mod guards;
 mod help;
+mod hierarchy;
 mod interruption;
 mod invariance;
 mod model_file;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fixture::{Folder, curve, three_classes, two_classes, two_tasks};
+use crate::fixture::{Folder, curve, sites, three_classes, two_classes, two_tasks};
 
 fn schema() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fit.schema.json");
@@ -22,6 +22,7 @@ fn fits_of_every_kind_are_valid() {
         .file("three.csv", three_classes(30))
         .file("tasks.csv", two_tasks(40))
         .file("curve.csv", curve(30))
+        .file("sites.csv", sites(12))
         // One of the held-out classes may be missing, one task's target constant: figures that are no numbers.
         .file("flat.csv", "x,y\n1,5\n2,5\n");
     let validator = jsonschema::validator_for(&schema()).unwrap();
@@ -46,6 +47,7 @@ fn fits_of_every_kind_are_valid() {
         "two.csv --target label --precision single",
         "tasks.csv --target label --task site --sharing common",
         "tasks.csv --target label --task site --sharing group --p 1.5 --q 2",
+        "sites.csv --target fault --task site --sharing hierarchy --tree-columns region,town --radii 1,0.5,0.5,1",
         "tasks.csv --target label --task site --sharing box-simplex --upper 0.5",
         "tasks.csv --target label --task site --sharing prior-ball --radius 0.5",
         "tasks.csv --target label --task site --sharing prior-ball --kernel linear --kernel rbf --weights 1,0.5",

@@ -35,6 +35,7 @@ pub(crate) fn iris() -> Report {
             .collect(),
         common: Some(common),
         specific: Some(specific),
+        groups: Vec::new(),
         machine: "svc, C = 6".into(),
         sharing: "pscs, p = 2, q = 1".into(),
         solver: "newton".into(),

@@ -59,6 +59,8 @@ impl Room {
 const REMEMBERED: u64 = 16;
 /// M × M matrices or factors that the outer solver holds for each task: of the curvature at two points, of the model, of its Newton system.
 const OUTER: u64 = 4;
+/// Matrices or factors of (nodes · M)² numbers that it holds for the rows that several tasks share: what tasks leave there, with the diagonal, and the factor.
+const SHARED: u64 = 3;
 
 /// What the engine of some tasks takes, all but the Gram matrices.
 #[derive(Debug)]
@@ -68,6 +70,8 @@ pub(crate) struct Needs {
     threads: usize,
     /// Whether several tasks see the same samples.
     is_shared: bool,
+    /// Rows of weights that several tasks share.
+    nodes: usize,
 }
 
 impl Needs {
@@ -77,13 +81,19 @@ impl Needs {
             kernels,
             threads,
             is_shared,
+            nodes: 0,
         }
+    }
+
+    /// With so many rows of weights that several tasks share.
+    pub(crate) fn with_nodes(self, nodes: usize) -> Self {
+        Self { nodes, ..self }
     }
 
     /// Bytes at most, for so much room.
     pub(crate) fn bytes(&self, room: Room) -> u64 {
         let m = self.kernels;
-        let mut stays = 0_u64;
+        let mut stays = SHARED.saturating_mul(square(self.nodes.saturating_mul(m)));
         let mut running = Vec::with_capacity(self.duals.len());
         let mut ahead = 0_u64;
         for dual in &self.duals {

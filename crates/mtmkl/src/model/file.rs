@@ -297,6 +297,8 @@ impl Model {
         let common = file.optional_grid("common", 1, kernels)?;
         let specific = file.optional_grid("specific", tasks, kernels)?;
         let shape = Shape { tasks, kernels };
+        let fits = sharing.check_groups(tasks);
+        fits.map_err(|error| format_error(format!("its sharing: {error}")))?;
         Ok(Self {
             kernels: views,
             machine,

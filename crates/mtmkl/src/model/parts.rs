@@ -20,6 +20,8 @@ pub struct Part {
     pub label: String,
     /// Which tasks each row reaches.
     pub reach: Reach,
+    /// What the rows are called, where they have names: one for each.
+    pub names: Vec<String>,
     /// A row of M weights for each.
     pub weights: Grid,
 }
@@ -30,6 +32,8 @@ pub struct Part {
 struct PartHeader {
     label: String,
     reach: Reach,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
 }
 
 /// The parts of a fit.
@@ -40,6 +44,7 @@ pub(super) fn labelled(sharing: &Sharing, parts: &Parts) -> Vec<Part> {
         .map(|((term, reach), weights)| Part {
             label: term.label().to_string(),
             reach: reach.clone(),
+            names: term.row_names().to_vec(),
             weights: weights.clone(),
         })
         .collect()
@@ -58,6 +63,7 @@ pub(super) fn write(parts: &[Part], tensors: &mut BTreeMap<String, Tensor>) -> R
         .map(|part| PartHeader {
             label: part.label.clone(),
             reach: part.reach.clone(),
+            names: part.names.clone(),
         })
         .collect();
     let text = serde_json::to_vec(&headers).map_err(|error| format_error(error.to_string()))?;
@@ -91,6 +97,7 @@ pub(super) fn read(
             Some(Part {
                 label: label.to_string(),
                 reach,
+                names: Vec::new(),
                 weights: weights?.clone(),
             })
         });
@@ -102,15 +109,25 @@ pub(super) fn read(
     headers
         .into_iter()
         .enumerate()
-        .map(|(number, PartHeader { label, reach })| {
+        .map(|(number, header)| {
+            let PartHeader {
+                label,
+                reach,
+                names,
+            } = header;
             reach
                 .check(shape.tasks)
                 .map_err(|error| format_error(format!("part `{label}`: {error}")))?;
             let rows = reach.rows(shape.tasks);
+            if !names.is_empty() && names.len() != rows {
+                let problem = format!("part `{label}`: {} names for {rows} rows", names.len());
+                return Err(format_error(problem));
+            }
             let weights = file.grid(&name(number), rows, shape.kernels)?;
             Ok(Part {
                 label,
                 reach,
+                names,
                 weights,
             })
         })
@@ -133,6 +150,7 @@ mod tests {
         Part {
             label: label.to_string(),
             reach,
+            names: Vec::new(),
             weights: Grid::from_values(rows, SHAPE.kernels, values.collect()),
         }
     }
@@ -153,8 +171,11 @@ mod tests {
 
     #[test]
     fn parts_of_every_reach_come_back_as_they_were() {
+        let mut named = part("region", Reach::groups([vec![0, 1], vec![2]]));
+        named.names = vec!["north".to_string(), "süd".to_string()];
         let parts = [
             part("common", Reach::All),
+            named,
             part(
                 "Häuser \"A\"",
                 Reach::groups([vec![2, 0], vec![1, 2], vec![1]]),
@@ -181,7 +202,9 @@ mod tests {
             part("twice", Reach::groups([vec![1, 1]])),
             part("none", Reach::groups([vec![]])),
         ];
-        for fault in faults {
+        let mut nameless = part("nameless", Reach::groups([vec![0], vec![1]]));
+        nameless.names = vec!["only one".to_string()];
+        for fault in faults.into_iter().chain([nameless]) {
             let error = read_back(&written(&[fault])).unwrap_err();
             assert!(matches!(error, crate::error::Error::Format { .. }));
         }

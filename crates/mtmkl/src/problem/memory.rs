@@ -107,6 +107,7 @@ impl Problem {
         });
         let is_shared = self.tasks.len() > self.sets.len();
         Needs::new(duals.collect(), self.spec.kernels.len(), threads, is_shared)
+            .with_nodes(self.choice.sharing.nodes())
     }
 
     /// How to solve with what the ledger has left: kernels kept if a task may then have enough free variables, made on demand otherwise.

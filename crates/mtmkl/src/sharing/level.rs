@@ -4,6 +4,7 @@ use super::group::Group;
 use super::{Constraint, Reach, Term};
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
+use crate::tree::NamedLevel;
 
 /// {γ ≥ 0 : (Σ_v ‖γᵛ‖_p^q)^{1/q} ≤ radius}, a γᵛ for each given group v of tasks, which all tasks of the group add to their weights. Support
 /// function: radius · ‖(‖(Σ_{t in v} sᵗ)⁺‖_{p*})_v‖_{q*}.
@@ -15,6 +16,7 @@ pub struct Level {
     groups: Reach,
     ball: Group,
     label: String,
+    names: Vec<String>,
 }
 
 impl Level {
@@ -24,7 +26,15 @@ impl Level {
             groups: Reach::groups(groups),
             ball: Group { p, q, radius },
             label: "groups".to_string(),
+            names: Vec::new(),
         }
+    }
+
+    /// The groups of a level of a tree, with their names; p ≥ 1 inside a group, q ≥ 1 between groups, and the bound on the mixed norm.
+    pub fn named(level: NamedLevel, p: f64, q: f64, radius: f64) -> Self {
+        let (names, groups): (_, Vec<Vec<usize>>) = level.groups.into_iter().unzip();
+        let level = Self::new(groups, p, q, radius).labelled(level.label);
+        Self { names, ..level }
     }
 
     /// The same under a name of its own, by which models know it.
@@ -44,6 +54,10 @@ impl Term for Level {
 
     fn label(&self) -> &str {
         &self.label
+    }
+
+    fn row_names(&self) -> &[String] {
+        &self.names
     }
 
     fn check(&self, shape: Shape) -> Result<()> {

@@ -13,7 +13,7 @@
 //!
 //! Sharings with a name are sums of these, one file each in `named/`.
 //!
-//! This room sees `grid` and `entry` (and `error`) only.
+//! This room sees `grid`, `tree` and `entry` (and `error`) only.
 
 mod box_simplex;
 mod fixed;
@@ -37,6 +37,7 @@ pub use group::Group;
 pub use level::Level;
 pub use lift::{Common, Independent};
 pub use lp_ball::LpBall;
+pub use named::Hierarchy;
 pub(crate) use named::SHARINGS;
 pub use prior_ball::PriorBall;
 pub use reach::Reach;
@@ -80,6 +81,11 @@ pub trait Term: Debug + Send + Sync {
 
     /// What a model calls its weights.
     fn label(&self) -> &str;
+
+    /// What the rows are called, where they have names: one for each.
+    fn row_names(&self) -> &[String] {
+        &[]
+    }
 
     /// Whether it is the same set for each task on its own ([`Reach::Each`], and nothing ties the rows), and may be asked with any number of
     /// tasks. Where all terms are, tasks are solved one by one.
@@ -230,6 +236,17 @@ impl Sharing {
     /// What each summand reaches.
     pub fn reaches(&self) -> &[Reach] {
         &self.reaches
+    }
+
+    /// How many rows several tasks share, at most: what the second-order step solves for together.
+    pub(crate) fn nodes(&self) -> usize {
+        let tasks = self.shape.tasks;
+        let shared = |reach: &Reach| match reach {
+            Reach::All => usize::from(tasks > 1),
+            Reach::Each => 0,
+            Reach::Groups(groups) => groups.iter().filter(|group| group.len() > 1).count(),
+        };
+        self.reaches.iter().map(shared).sum()
     }
 
     /// A grid for each term.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 use super::named::SHARINGS;
-use super::{OwnTerm, Sharing, Term, TermSpec};
+use super::{OwnTerm, Reach, Sharing, Term, TermSpec};
 use crate::entry::{Entry, Kind, Part, Value, Values, entry_of};
 use crate::error::Result;
 use crate::grid::Shape;
@@ -131,6 +131,21 @@ impl SharingSpec {
     pub fn build(&self, shape: Shape) -> Result<Sharing> {
         let terms = self.terms(shape)?.iter().map(TermSpec::term).collect();
         Sharing::new(self.name(), terms, shape)
+    }
+
+    /// Whether its groups are of so many tasks; everything else is checked when it is built.
+    pub(crate) fn check_groups(&self, tasks: usize) -> Result<()> {
+        let values = self.entry.part.parameters.iter();
+        let levels = values.flat_map(|parameter| self.values.levels(parameter.name));
+        let terms = self.terms.iter().filter_map(|term| match term {
+            TermSpec::Level { level, .. } => Some(level),
+            _ => None,
+        });
+        for level in levels.chain(terms) {
+            let groups = level.groups.iter().map(|(_, tasks)| tasks.clone());
+            Reach::groups(groups).check(tasks)?;
+        }
+        Ok(())
     }
 
     /// `{"name": …, …}` of a file, with the sharings known.

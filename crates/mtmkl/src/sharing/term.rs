@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoxSimplex, Common, Fixed, Group, Independent, LpBall, PriorBall, Simplex, Term};
+use super::{
+    BoxSimplex, Common, Fixed, Group, Independent, Level, LpBall, PriorBall, Simplex, Term,
+};
 use crate::entry::Values;
+use crate::tree::NamedLevel;
 
 fn one() -> f64 {
     1.0
@@ -64,6 +67,18 @@ pub enum TermSpec {
     Independent(SetSpec),
     /// [`Group`]
     Group {
+        /// p ≥ 1.
+        p: f64,
+        /// q ≥ 1.
+        q: f64,
+        /// Bound on the mixed norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// [`Level`]
+    Level {
+        /// The groups by name, with the positions of their tasks.
+        level: NamedLevel,
         /// p ≥ 1.
         p: f64,
         /// q ≥ 1.
@@ -139,6 +154,12 @@ impl TermSpec {
                 q: *q,
                 radius: *radius,
             }),
+            Self::Level {
+                level,
+                p,
+                q,
+                radius,
+            } => Arc::new(Level::named(level.clone(), *p, *q, *radius)),
             Self::Own(own) => Arc::clone(&own.0),
         }
     }

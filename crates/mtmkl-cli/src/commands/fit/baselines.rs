@@ -116,7 +116,7 @@ impl Fit {
             if sharing != "independent" {
                 let mut own = args.clone();
                 own.sharing = Some("independent".to_string());
-                let sharing = choices::sharing(&own, Tasks::Several)?;
+                let sharing = choices::sharing(&own, Tasks::Several, &[])?;
                 add("each alone".to_string(), with(&sharing)?);
             }
         }
@@ -138,7 +138,7 @@ impl Fit {
         let rows = self.training_rows(&dataset.rows);
         let mut own = args.clone();
         own.sharing = None;
-        let spec = choices::problem(&own, Tasks::new(dataset.tasks.len(), true))?;
+        let spec = choices::problem(&own, Tasks::new(dataset.tasks.len(), true), &[])?;
         let problem = usual_problem(spec, args.normalize, dataset.samples, dataset.tasks)?;
         let prepared = problem.prepare(&preparation_of(args, &self.ledger)?)?;
         let model = quietly(args, trained, &prepared)?;

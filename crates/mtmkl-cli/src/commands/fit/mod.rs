@@ -8,6 +8,7 @@ mod open;
 mod price;
 mod room;
 mod save;
+mod tree;
 
 use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
@@ -111,7 +112,8 @@ impl Fit {
         stop: impl FnOnce() -> Stop,
     ) -> Result<Learned> {
         let Sets { dataset, _held } = sets;
-        let spec = choices::problem(args, self.tasks(dataset.tasks.len()))?;
+        let levels = self.levels(args, &dataset.tasks)?;
+        let spec = choices::problem(args, self.tasks(dataset.tasks.len()), &levels)?;
         let odd = check_columns(&spec, &self.frame, &self.table, args.normalize)?;
         let judged = self.judged(args, &dataset.tasks)?;
         // Rows to be scored are made when they are, after the fit.

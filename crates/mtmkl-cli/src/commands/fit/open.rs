@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use mtmkl::TaskTree;
 use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
 use mtmkl::select::{Fold, Tasks, usual_kernels_without_targets};
@@ -12,6 +13,7 @@ use mtmkl_table::{
 };
 
 use super::grams::read_grams;
+use super::tree;
 use crate::args::{FitArgs, TableArgs};
 use crate::input::{self, Delimiter, Format, TableOptions};
 use crate::words::count;
@@ -25,6 +27,8 @@ pub(in crate::commands) struct Fit {
     pub(in crate::commands) train: Vec<usize>,
     pub(super) test: Vec<usize>,
     pub(in crate::commands) grams: Grams,
+    /// The groups of tasks that a file has.
+    pub(super) tree: Option<TaskTree>,
     /// What an error costs, by class.
     class_weight: Option<ClassWeight>,
     /// The flags as given, as TOML.
@@ -64,6 +68,7 @@ fn plan_of(args: &FitArgs, computed: bool) -> Plan<'_> {
         task: args.task.as_deref(),
         weight: args.sample_weight.as_deref(),
         id: args.id.as_deref(),
+        groups: &args.tree_columns,
         ignore: &args.ignore,
         features: args.features.as_deref(),
         one_hot: &args.one_hot,
@@ -206,6 +211,7 @@ impl Fit {
             .iter()
             .chain(&args.report)
             .try_for_each(|path| output::check_place(path))?;
+        let tree = tree::read(args)?;
         let ledger = ledger_of(args)?;
         let table = read_table(
             &data,
@@ -249,6 +255,7 @@ impl Fit {
             train,
             test,
             grams,
+            tree,
             class_weight,
             settings,
             ledger,

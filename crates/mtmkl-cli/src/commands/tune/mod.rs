@@ -219,8 +219,9 @@ impl Tune {
             .collect();
         let mut about = String::new();
         let tasks = fit.tasks(dataset.tasks.len());
+        let levels = fit.levels(&args.fit, &dataset.tasks)?;
         let plan = if wanted.is_nothing() {
-            let learned = wanted::learned(&args.fit, tasks)?;
+            let learned = wanted::learned(&args.fit, tasks, &levels)?;
             about = serde_json::to_string(&(&machine, &learned))?;
             let kernels = choices::kernels(&args.fit.registry, &args.fit.kernel)?;
             let held: Vec<usize> = splits.iter().map(|split| split.validation.len()).collect();
@@ -236,7 +237,7 @@ impl Tune {
             }
             Plan::Usual(Box::new(search))
         } else {
-            Plan::of_grid(wanted.grid(&machine, &args.fit, tasks, kernel_sets.len())?)
+            Plan::of_grid(wanted.grid(&machine, &args.fit, tasks, &levels, kernel_sets.len())?)
         };
         Ok(Self {
             fit,

@@ -92,7 +92,8 @@ impl Tune {
         dataset: &'a Dataset,
         stop: &Stop,
     ) -> Result<Rounds<'a>> {
-        let spec = choices::problem(&args.fit, self.fit.tasks(self.tasks.len()))?;
+        let levels = self.fit.levels(&args.fit, &self.tasks)?;
+        let spec = choices::problem(&args.fit, self.fit.tasks(self.tasks.len()), &levels)?;
         check_columns(&spec, &self.fit.frame, &self.fit.table, args.fit.normalize)?;
         let located = |error| self.fit.located(error, &self.rows, &self.tasks, &args.fit);
         let kernel_sets = self.positions(&spec.kernels)?;

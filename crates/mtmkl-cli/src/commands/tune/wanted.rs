@@ -1,6 +1,7 @@
 //! What to try: the values of `--grid`.
 
 use anyhow::{Context, Result, anyhow, bail};
+use mtmkl::NamedLevel;
 use mtmkl::entry::Parameter;
 use mtmkl::machine::MachineSpec;
 use mtmkl::select::{Axis, Grid, Tasks, UsualSearch};
@@ -114,9 +115,10 @@ impl Wanted {
         machine: &MachineSpec,
         args: &FitArgs,
         tasks: Tasks,
+        levels: &[NamedLevel],
         kernel_sets: usize,
     ) -> Result<Grid> {
-        let sharings = self.sharings(args, tasks)?;
+        let sharings = self.sharings(args, tasks, levels)?;
         Grid::new(machine, &sharings, kernel_sets, &self.axes).map_err(|error| match error {
             mtmkl::Error::Unknown { name, known, .. } => anyhow!(
                 "--grid {name}=…: expected a parameter of the machine or of one of the sharings in the grid: {known}"
@@ -126,7 +128,12 @@ impl Wanted {
     }
 
     /// The sharings of the grid, or the one that `fit` would take.
-    fn sharings(&self, args: &FitArgs, tasks: Tasks) -> Result<Vec<SharingSpec>> {
+    fn sharings(
+        &self,
+        args: &FitArgs,
+        tasks: Tasks,
+        levels: &[NamedLevel],
+    ) -> Result<Vec<SharingSpec>> {
         let mut args = args.clone();
         for axis in &self.axes {
             // A sharing that must be given a value gets one of those to come.
@@ -142,21 +149,25 @@ impl Wanted {
             }
         }
         if self.sharings.is_empty() {
-            return Ok(vec![choices::sharing(&args, tasks)?]);
+            return Ok(vec![choices::sharing(&args, tasks, levels)?]);
         }
         self.sharings
             .iter()
             .map(|name| {
                 args.sharing = Some(name.clone());
-                choices::sharing(&args, tasks)
+                choices::sharing(&args, tasks, levels)
             })
             .collect()
     }
 }
 
 /// The sharings of learned weights that the usual search tries: the one that `fit` would take, with several p where none is given.
-pub(super) fn learned(args: &FitArgs, tasks: Tasks) -> Result<Vec<SharingSpec>> {
-    let sharing = choices::sharing(args, tasks)?;
+pub(super) fn learned(
+    args: &FitArgs,
+    tasks: Tasks,
+    levels: &[NamedLevel],
+) -> Result<Vec<SharingSpec>> {
+    let sharing = choices::sharing(args, tasks, levels)?;
     Ok(if args.parameters.is_given("p") {
         vec![sharing]
     } else {

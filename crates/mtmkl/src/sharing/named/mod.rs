@@ -4,6 +4,7 @@ mod box_simplex;
 mod common;
 mod fixed;
 mod group;
+mod hierarchy;
 mod independent;
 mod lp;
 mod prior_ball;
@@ -12,6 +13,8 @@ mod simplex;
 mod sum;
 mod tang;
 mod uniform;
+
+pub use hierarchy::Hierarchy;
 
 use super::{SetSpec, SharingEntry, SharingSpec, TermSpec};
 use crate::entry::{Parameter, Range};
@@ -24,6 +27,7 @@ pub(crate) const SHARINGS: &[&SharingEntry] = &[
     &independent::ENTRY,
     &group::ENTRY,
     &pscs::ENTRY,
+    &hierarchy::ENTRY,
     &tang::ENTRY,
     &simplex::ENTRY,
     &box_simplex::ENTRY,

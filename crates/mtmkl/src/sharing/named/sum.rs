@@ -2,6 +2,7 @@
 
 use super::{SetSpec, SharingEntry, SharingSpec, TermSpec};
 use crate::entry::{Parameter, Part};
+use crate::tree::NamedLevel;
 
 /// How it is known.
 pub(crate) static ENTRY: SharingEntry = SharingEntry {
@@ -32,7 +33,22 @@ pub(crate) static ENTRY: SharingEntry = SharingEntry {
                 TermSpec::Independent(prior),
                 TermSpec::Group { p, q: 1.0, radius },
                 TermSpec::Common(ball),
+                TermSpec::Common(spread.clone()),
+            ]),
+            SharingSpec::sum(vec![
                 TermSpec::Common(spread),
+                TermSpec::Level {
+                    level: NamedLevel {
+                        label: "first and last".to_string(),
+                        groups: vec![
+                            ("first".to_string(), vec![0]),
+                            ("last".to_string(), (shape.tasks / 2..shape.tasks).collect()),
+                        ],
+                    },
+                    p,
+                    q: 1.5,
+                    radius,
+                },
             ]),
         ]
     },
