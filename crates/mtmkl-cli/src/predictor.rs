@@ -160,6 +160,7 @@ impl Predictor<'_> {
             count: rows.len(),
             rows: table,
             grams: &grams,
+            origin: None,
         })
     }
 }

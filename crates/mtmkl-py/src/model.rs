@@ -85,6 +85,7 @@ impl New<'_> {
                 count,
                 rows,
                 grams: &grams,
+                origin: None,
             };
             pool.install(|| call(input))
         })

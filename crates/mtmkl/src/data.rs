@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{DataProblem, Error, Place, Result};
+use crate::task_kernel::{Origins, TaskKernels};
 use crate::view::View;
 
 /// A borrowed table of numbers, row by row.
@@ -101,6 +102,7 @@ pub struct Samples {
     /// Moved here, not copied: an `Arc` of a slice would be.
     values: Arc<Vec<f64>>,
     grams: Vec<GivenGram>,
+    origins: Option<Origins>,
 }
 
 impl Samples {
@@ -134,6 +136,7 @@ impl Samples {
             columns,
             values: Arc::new(values),
             grams: Vec::new(),
+            origins: None,
         })
     }
 
@@ -147,6 +150,7 @@ impl Samples {
             columns: Vec::new(),
             values: Arc::default(),
             grams: Vec::new(),
+            origins: None,
         };
         if count == 0 {
             return Err(Error::data(
@@ -215,6 +219,50 @@ impl Samples {
         Ok(self)
     }
 
+    /// The same samples, each of one of these tasks, by their positions: kernels may then be between tasks.
+    ///
+    /// # Errors
+    /// When there is not one for each sample, or there is no such task.
+    pub fn from_tasks(mut self, kernels: Arc<TaskKernels>, of: Vec<usize>) -> Result<Self> {
+        let tasks = kernels.tasks().len();
+        if of.len() != self.count || of.iter().any(|&task| task >= tasks) {
+            let value = format!("origins of {} samples", of.len());
+            let expected = format!("for each of {} samples a task below {tasks}", self.count);
+            return Err(Error::param("origins", value, expected));
+        }
+        let of = Arc::new(of);
+        self.origins = Some(Origins { kernels, of });
+        Ok(self)
+    }
+
+    /// The tasks that they come from.
+    pub fn origins(&self) -> Option<&Origins> {
+        self.origins.as_ref()
+    }
+
+    /// Some of them, without their origins.
+    pub(crate) fn part(&self, rows: &[usize]) -> Self {
+        let all = self.rows();
+        let values = rows.iter().flat_map(|&row| all.row(row)).copied();
+        let n = self.count;
+        let gram = |gram: &GivenGram| {
+            let cells = rows
+                .iter()
+                .flat_map(|&i| rows.iter().map(move |&j| i * n + j));
+            GivenGram {
+                name: gram.name.clone(),
+                values: Arc::new(cells.map(|at| gram.values[at]).collect()),
+            }
+        };
+        Self {
+            count: rows.len(),
+            columns: self.columns.clone(),
+            values: Arc::new(values.collect()),
+            grams: self.grams.iter().map(gram).collect(),
+            origins: None,
+        }
+    }
+
     /// n, the number of samples.
     pub fn count(&self) -> usize {
         self.count
@@ -230,6 +278,10 @@ impl Samples {
                 .iter()
                 .zip(&other.grams)
                 .all(|(a, b)| a.name == b.name && Arc::ptr_eq(&a.values, &b.values))
+            && match (&self.origins, &other.origins) {
+                (Some(own), Some(known)) => Arc::ptr_eq(&own.of, &known.of),
+                (own, known) => own.is_none() && known.is_none(),
+            }
     }
 
     /// The columns' names.

@@ -59,6 +59,7 @@ pub mod run;
 pub mod select;
 pub mod sharing;
 pub mod solver;
+pub mod task_kernel;
 pub mod tree;
 mod vector;
 pub mod view;

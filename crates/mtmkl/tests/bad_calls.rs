@@ -307,6 +307,7 @@ mod predictions {
                 count,
                 rows: Some(Rows::new(&VALUES, 6, 2).unwrap()),
                 grams: &[],
+                origin: None,
             };
             let words = ["rows of the new samples: 6", "expected"];
             refused(model.decision("one", input), &words);
@@ -344,6 +345,7 @@ mod predictions {
                 count,
                 rows: None,
                 grams: &[gram],
+                origin: None,
             };
             let without = Input { grams: &[], ..with };
             for (input, words) in [
@@ -380,6 +382,7 @@ mod predictions {
                 count: 2,
                 rows: None,
                 grams: &[gram],
+                origin: None,
             };
             model.decision("one", input)
         };

@@ -972,6 +972,7 @@ fn cross_grams_that_do_not_fit_the_model_are_refused() {
                 count,
                 rows: None,
                 grams: &[gram],
+                origin: None,
             };
             model.predict("far", input)?;
             Ok(model)
@@ -1011,7 +1012,7 @@ fn cross_grams_that_do_not_fit_the_model_are_refused() {
             ["precomputed kernel `G`", "no Gram matrix of this name", "given: none"]),
         fault!("kernel values where rows are needed", || {
                 let model = Setup::valid().fit()?;
-                model.predict("far", Input { count: 2, rows: None, grams: &[] })?;
+                model.predict("far", Input { count: 2, rows: None, grams: &[], origin: None, })?;
                 Ok(model)
             } =>
             Error::Data { problem: DataProblem::Length { found: 0, expected: 2, .. }, .. },
@@ -1076,6 +1077,7 @@ fn whether_a_given_kernel_is_normalised_is_one_decision_for_training_and_predict
             count: 1,
             rows: None,
             grams: &[gram],
+            origin: None,
         };
         model.decision("one", input)
     };
@@ -1106,6 +1108,7 @@ fn a_given_kernel_of_unit_diagonal_stays_one_in_prediction() {
             count: 2,
             rows: None,
             grams: &[gram],
+            origin: None,
         };
         model.decision("far", input).unwrap()
     };
@@ -1144,6 +1147,7 @@ fn the_sphere_of_svdd_needs_the_samples_own_kernel_values() {
             count: 1,
             rows: None,
             grams: &[gram],
+            origin: None,
         };
         match model.decision("far", input) {
             Err(Error::Data { problem, .. }) => assert_eq!(problem, DataProblem::OwnMissing),

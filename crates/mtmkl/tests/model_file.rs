@@ -155,6 +155,7 @@ fn try_decisions(model: &Model) -> Vec<Result<Vec<f64>, Error>> {
         count: 4,
         rows: Some(Rows::new(&rows, 4, DIMENSION).unwrap()),
         grams: &[gram],
+        origin: None,
     };
     let mut all: Vec<_> = model
         .tasks()
@@ -744,6 +745,7 @@ fn a_set_without_columns_never_panics() {
         count: 2,
         rows: Some(Rows::new(&[], 2, 0).unwrap()),
         grams: &[],
+        origin: None,
     };
     let answer = catch_unwind(AssertUnwindSafe(|| {
         Model::from_bytes(&bytes).and_then(|model| model.decision("a", input))
@@ -951,6 +953,7 @@ fn kernel_values_given_predict_as_kernel_values_computed() {
                 count: 300,
                 rows: None,
                 grams: &grams,
+                origin: None,
             };
             let by_both = Input {
                 rows: Some(rows),

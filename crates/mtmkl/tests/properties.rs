@@ -485,7 +485,7 @@ proptest! {
                 values: &cross[number],
                 own: Some(&own[number]),
             };
-            let input = Input { count: 1, rows: None, grams: &[gram(0), gram(1)] };
+            let input = Input { count: 1, rows: None, grams: &[gram(0), gram(1)], origin: None, };
             model.decision("task 0", input).unwrap()
         };
         prop_assert_eq!(bits(&predict(&plain, 1.0)), bits(&predict(&scaled, factor)));

@@ -196,6 +196,7 @@ fn given_matrices_are_divided_too() {
             count: N,
             rows: None,
             grams: &cross,
+            origin: None,
         };
         let found = read.decision("a", input).unwrap();
         close(&decisions(&computed, &points), &found, 1e-4);

@@ -43,10 +43,10 @@ enum Computed {
 /// A kernel's number and the first value of it that is not finite.
 type Overflow = Option<(usize, f64)>;
 
-impl Plan<'_> {
+impl Plan {
     /// Computes what is planned, with the threads of the pool that this is called in.
     pub(crate) fn build(&self, ledger: &Ledger) -> Result<Built> {
-        self.check_samples()?;
+        check_samples(&self.samples, self.index, &self.kernels)?;
         let mut computed: Vec<(Computed, Overflow)> = Vec::new();
         for batch in self.batches() {
             let _taken = ledger.take(self.passing_of(batch));
@@ -72,32 +72,11 @@ impl Plan<'_> {
         })
     }
 
-    /// Whether the kernels can be used on these samples.
-    fn check_samples(&self) -> Result<()> {
-        let samples = self.samples;
-        for view in self.kernels {
-            let columns = view.columns.resolve(samples.columns())?;
-            if !view.kernel.base().is_given() && samples.columns().is_empty() {
-                let problem = DataProblem::Empty(
-                    "the samples have no columns, so only precomputed kernels can be used",
-                );
-                return Err(Error::data(Place::Samples(self.index), problem));
-            }
-            check_domain(
-                samples,
-                self.index,
-                columns.as_deref(),
-                view.kernel.as_ref(),
-            )?;
-        }
-        Ok(())
-    }
-
-    fn compute(&self, group: &Group<'_>, ledger: &Ledger) -> (Computed, Overflow) {
+    fn compute(&self, group: &Group, ledger: &Ledger) -> (Computed, Overflow) {
         let work = Work {
-            kernels: self.kernels,
+            kernels: &self.kernels,
             members: &group.members,
-            samples: self.samples,
+            samples: &self.samples,
             normalise: self.options.normalise,
             ledger,
         };
@@ -257,6 +236,21 @@ impl Plan<'_> {
     }
 }
 
+/// Whether the kernels can be used on these samples.
+pub(super) fn check_samples(samples: &Samples, index: usize, kernels: &[KernelView]) -> Result<()> {
+    for view in kernels {
+        let columns = view.columns.resolve(samples.columns())?;
+        if !view.kernel.base().is_given() && samples.columns().is_empty() {
+            let problem = DataProblem::Empty(
+                "the samples have no columns, so only precomputed kernels can be used",
+            );
+            return Err(Error::data(Place::Samples(index), problem));
+        }
+        check_domain(samples, index, columns.as_deref(), view.kernel.as_ref())?;
+    }
+    Ok(())
+}
+
 fn check_domain(
     samples: &Samples,
     index: usize,
@@ -305,7 +299,7 @@ impl Work<'_> {
     }
 
     /// The caller's matrices, normalised.
-    fn normalised(&self, grams: &[&GivenGram]) -> (Computed, Overflow) {
+    fn normalised(&self, grams: &[GivenGram]) -> (Computed, Overflow) {
         let n = self.samples.count();
         let mut values = Memory::zeros(grams.len() * n * n, self.ledger);
         let mut overflow = None;

@@ -3,6 +3,7 @@
 //! A plan says what is computed and what that takes, `build` computes it, and what comes out is an [`Operator`]: matrices that are kept,
 //! or made on demand from a base, or both. A task sees it through a view; K(θ) is combined row by row, when it is asked for.
 
+mod blocks;
 mod build;
 mod composed;
 mod cross;
@@ -19,7 +20,9 @@ mod pairs;
 mod plan;
 mod restricted;
 mod rows;
+mod set_plan;
 mod triangle;
+mod weighted;
 
 use std::sync::Arc;
 
@@ -30,9 +33,12 @@ pub(crate) use measure::Measured;
 use memory::Memory;
 pub(crate) use normaliser::Normaliser;
 pub use operator::{ByChange, Image, OnSupport, Operator, by_kernel};
+#[cfg(test)]
+pub(crate) use plan::Plan;
 pub use plan::Storage;
-pub(crate) use plan::{Options, Plan, square};
+pub(crate) use plan::{Options, square};
 pub(crate) use rows::CombinedRows;
+pub(crate) use set_plan::SetPlan;
 
 use crate::ledger::Ledger;
 use crate::view::View;

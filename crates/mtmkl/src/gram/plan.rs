@@ -52,19 +52,19 @@ const MOST_PASSING: u64 = 64 << 20;
 
 /// The groups of one sample set.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
-    pub(super) samples: &'a Samples,
+pub(crate) struct Plan {
+    pub(super) samples: Samples,
     /// The set's number, for messages.
     pub(super) index: usize,
-    pub(super) kernels: &'a [KernelView],
+    pub(super) kernels: Vec<KernelView>,
     pub(super) options: Options,
-    pub(super) groups: Vec<Group<'a>>,
+    pub(super) groups: Vec<Group>,
 }
 
 /// Kernels that are computed together.
 #[derive(Debug)]
-pub(super) struct Group<'a> {
-    pub(super) source: Source<'a>,
+pub(super) struct Group {
+    pub(super) source: Source,
     pub(super) form: Form,
     /// Their numbers among all kernels.
     pub(super) members: Vec<usize>,
@@ -72,11 +72,11 @@ pub(super) struct Group<'a> {
 
 /// What a group is computed from.
 #[derive(Debug)]
-pub(super) enum Source<'a> {
+pub(super) enum Source {
     /// A statistic of these columns, all where there is no choice.
     Statistic(Arc<dyn Statistic>, Option<Vec<usize>>),
     /// The caller's matrices, one for each member.
-    Given(Vec<&'a GivenGram>),
+    Given(Vec<GivenGram>),
 }
 
 /// What becomes of a group.
@@ -92,12 +92,12 @@ pub(super) enum Form {
     Base,
 }
 
-impl<'a> Plan<'a> {
+impl Plan {
     /// For the samples of the set with this number.
     pub(crate) fn new(
-        samples: &'a Samples,
+        samples: &Samples,
         index: usize,
-        kernels: &'a [KernelView],
+        kernels: &[KernelView],
         options: Options,
     ) -> Result<Self> {
         let mut groups = given_groups(samples, index, kernels, options.normalise)?;
@@ -125,9 +125,9 @@ impl<'a> Plan<'a> {
             });
         }
         Ok(Self {
-            samples,
+            samples: samples.clone(),
             index,
-            kernels,
+            kernels: kernels.to_vec(),
             options,
             groups,
         })
@@ -136,7 +136,7 @@ impl<'a> Plan<'a> {
     /// Bytes that stay.
     pub(crate) fn kept(&self) -> u64 {
         let square = square(self.samples.count());
-        let of = |group: &Group<'_>| match group.form {
+        let of = |group: &Group| match group.form {
             Form::Shared | Form::Double if self.options.single => group.count() * (square / 2),
             _ => group.present(square),
         };
@@ -151,7 +151,7 @@ impl<'a> Plan<'a> {
     /// Bytes of a copy on so many of the samples.
     pub(crate) fn part(&self, samples: usize) -> u64 {
         let square = square(samples);
-        let of = |group: &Group<'_>| match group.form {
+        let of = |group: &Group| match group.form {
             Form::Base => square,
             _ if self.options.single => group.count().saturating_mul(square / 2),
             _ => group.count().saturating_mul(square),
@@ -180,7 +180,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Groups that are computed at the same time.
-    pub(super) fn batches(&self) -> Vec<&[Group<'a>]> {
+    pub(super) fn batches(&self) -> Vec<&[Group]> {
         let mut batches = Vec::new();
         let (mut first, mut passing) = (0, 0_u64);
         for (number, group) in self.groups.iter().enumerate() {
@@ -196,9 +196,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Bytes that pass while these groups are computed: bases of what is rounded, copies of rows where these are large.
-    pub(super) fn passing_of(&self, groups: &[Group<'_>]) -> u64 {
+    pub(super) fn passing_of(&self, groups: &[Group]) -> u64 {
         let (n, d) = (self.samples.count(), self.samples.columns().len());
-        let of = |group: &Group<'_>| {
+        let of = |group: &Group| {
             let Source::Statistic(statistic, columns) = &group.source else {
                 return 0;
             };
@@ -235,7 +235,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-impl Group<'_> {
+impl Group {
     fn count(&self) -> u64 {
         self.members.len() as u64
     }
@@ -261,12 +261,12 @@ fn is_checked(view: &KernelView, definiteness: Definiteness) -> bool {
 }
 
 /// The caller's matrices: those that are used as they are, and those that are normalised first.
-fn given_groups<'a>(
-    samples: &'a Samples,
+fn given_groups(
+    samples: &Samples,
     index: usize,
     kernels: &[KernelView],
     normalise: bool,
-) -> Result<Vec<Group<'a>>> {
+) -> Result<Vec<Group>> {
     let mut groups = [Form::Shared, Form::Double].map(|form| (form, Vec::new(), Vec::new()));
     for (number, view) in kernels.iter().enumerate() {
         let kernel = view.kernel.as_ref();
@@ -280,7 +280,7 @@ fn given_groups<'a>(
             kernel.factor().is_none()
         };
         let (_, matrices, members) = &mut groups[usize::from(!is_shared)];
-        matrices.push(given);
+        matrices.push(given.clone());
         members.push(number);
     }
     let groups = groups

@@ -9,6 +9,8 @@
 
 pub mod base;
 mod chi_square;
+mod columns;
+mod constant;
 mod cosine;
 mod gaussian;
 mod intersection;
@@ -21,13 +23,14 @@ mod scaled;
 mod sigmoid;
 mod spec;
 mod units;
-use spec::MOST_POSITIONS;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 pub use base::{Base, Statistic};
 pub use chi_square::ChiSquare;
+pub use columns::{ColumnRange, Columns};
+pub use constant::Constant;
 pub use cosine::Cosine;
 pub use gaussian::Gaussian;
 pub use intersection::Intersection;
@@ -42,7 +45,7 @@ pub(crate) use spec::{KERNELS, parse_one, parse_set};
 pub use spec::{KernelEntry, KeyInfo, Options, parse_kernel, parse_kernels};
 pub use units::{Unit, Unsettled};
 
-use crate::error::{DataProblem, Error, Place, Result};
+use crate::error::{Error, Result};
 
 /// k(x, z), a similarity of two samples; symmetric, and checked to be positive semi-definite unless it declares that it is.
 pub trait Kernel: Debug + Send + Sync {
@@ -109,97 +112,6 @@ pub trait Kernel: Debug + Send + Sync {
     fn spec(&self) -> Option<String>;
 }
 
-/// Which columns a kernel sees: a view of the data.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Columns {
-    /// All.
-    #[default]
-    All,
-    /// Columns by name: single names and inclusive ranges in the order of the table.
-    Named(Vec<ColumnRange>),
-    /// Columns by position, from 0.
-    Indices(Vec<usize>),
-}
-
-/// `first..last`, both included; a single column when `last` is `None`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnRange {
-    /// The first column's name.
-    pub first: String,
-    /// The last column's name.
-    pub last: Option<String>,
-}
-
-impl Columns {
-    /// Positions of the columns in a table with these names; `None` for all of them.
-    ///
-    /// # Errors
-    /// When a column is not there, or none is left.
-    pub fn resolve(&self, names: &[String]) -> Result<Option<Vec<usize>>> {
-        let missing = |wanted: String| {
-            let available = match names {
-                [] => "no columns".to_string(),
-                [only] => format!("one column, `{only}`"),
-                [first, .., last] => format!("{} columns, `{first}` to `{last}`", names.len()),
-            };
-            let advice = nearest(&wanted, names)
-                .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            Error::data(
-                Place::Problem,
-                DataProblem::Column {
-                    wanted: format!("`{wanted}`"),
-                    available: format!("{available}{advice}"),
-                },
-            )
-        };
-        let none = || {
-            Error::data(
-                Place::Problem,
-                DataProblem::Empty("a kernel sees no columns, expected at least one"),
-            )
-        };
-        let position = |name: &str| {
-            names
-                .iter()
-                .position(|known| known == name)
-                .ok_or_else(|| missing(name.into()))
-        };
-        match self {
-            Self::All => Ok(None),
-            Self::Indices(indices) if indices.is_empty() => Err(none()),
-            Self::Named(ranges) if ranges.is_empty() => Err(none()),
-            Self::Indices(indices) => match indices.iter().find(|&&index| index >= names.len()) {
-                Some(index) => Err(missing(format!("number {index}"))),
-                None => Ok(Some(indices.clone())),
-            },
-            Self::Named(ranges) => {
-                let mut found = Vec::new();
-                for range in ranges {
-                    let first = position(&range.first)?;
-                    let last = range.last.as_deref().map_or(Ok(first), position)?;
-                    if last < first {
-                        return Err(missing(format!(
-                            "{}..{}",
-                            range.first,
-                            range.last.as_deref().unwrap_or("")
-                        )));
-                    }
-                    if last - first >= MOST_POSITIONS - found.len().min(MOST_POSITIONS) {
-                        return Err(Error::data(
-                            Place::Problem,
-                            DataProblem::Empty(
-                                "a kernel sees more than a million columns; name each column once",
-                            ),
-                        ));
-                    }
-                    found.extend(first..=last);
-                }
-                Ok(Some(found))
-            }
-        }
-    }
-}
-
 /// The name closest to `wanted` by edit distance, if one is close.
 pub fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
     names
@@ -234,6 +146,8 @@ pub struct KernelView {
     pub columns: Columns,
     /// The kernel.
     pub kernel: Arc<dyn Kernel>,
+    /// The name of the task kernel that it is multiplied by, see [`crate::task_kernel`]; 1 where there is none.
+    pub between: Option<String>,
 }
 
 impl KernelView {
@@ -243,6 +157,7 @@ impl KernelView {
             name: name.into(),
             columns: Columns::All,
             kernel: Arc::new(kernel),
+            between: None,
         }
     }
 
@@ -256,6 +171,7 @@ impl KernelView {
             }
             _ => false,
         };
+        let same = same && self.between == other.between;
         if !same || self.kernel.base().is_given() {
             return Ok(same);
         }
@@ -264,6 +180,20 @@ impl KernelView {
             Ok::<_, Error>(chosen.unwrap_or_else(|| (0..names.len()).collect()))
         };
         Ok(columns(self)? == columns(other)?)
+    }
+
+    /// The same kernel times a task kernel, or times 1, and called so.
+    #[must_use]
+    pub fn times(mut self, between: Option<String>) -> Self {
+        if let Some(word) = &between {
+            let (head, columns) = match self.name.split_once('@') {
+                Some((head, columns)) => (head, format!("@{columns}")),
+                None => (self.name.as_str(), String::new()),
+            };
+            self.name = format!("{head}*{word}{columns}");
+        }
+        self.between = between;
+        self
     }
 
     /// The same kernel on some columns only.

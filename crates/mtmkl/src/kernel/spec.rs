@@ -1,13 +1,15 @@
-//! Kernels as text, and back: `name[:key=value,…][@columns]`.
+//! Kernels as text, and back: `name[:key=value,…][*tasks][@columns]`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::columns::{MOST_POSITIONS, read_columns, write_name};
 use super::{
-    ColumnRange, Columns, Kernel, KernelView, chi_square, cosine, gaussian, intersection,
-    laplacian, linear, matern, nearest, polynomial, precomputed, scaled, sigmoid, units,
+    Columns, Kernel, KernelView, chi_square, constant, cosine, gaussian, intersection, laplacian,
+    linear, matern, nearest, polynomial, precomputed, scaled, sigmoid, units,
 };
 use crate::error::{Error, Result};
+use crate::task_kernel::ALL;
 
 /// Every kernel that a specification can name, in the order of help texts. A new kernel is one line here.
 pub(crate) const KERNELS: &[&KernelEntry] = &[
@@ -21,14 +23,12 @@ pub(crate) const KERNELS: &[&KernelEntry] = &[
     &chi_square::ENTRY,
     &intersection::ENTRY,
     &sigmoid::ENTRY,
+    &constant::ENTRY,
     &precomputed::ENTRY,
 ];
 
 /// Sets multiply, so a short text could otherwise ask for more kernels than fit into memory.
 const MOST_KERNELS: usize = 10_000;
-
-/// As [`MOST_KERNELS`], for ranges of positions.
-pub(super) const MOST_POSITIONS: usize = 1_000_000;
 
 /// How a kernel is known: its names, its keys, and how it is made from them. Registering it is all that specifications need.
 #[derive(Debug)]
@@ -150,7 +150,9 @@ pub(super) fn positive(name: &'static str, value: f64) -> Result<f64> {
     }
 }
 
-/// `name[:key=value,…][@columns]` → one kernel on a view.
+/// `name[:key=value,…][*tasks][@columns]` → one kernel on a view.
+///
+/// `*all`, `*own`, `*group` or the name of another task kernel say which tasks share what is learned, see [`crate::task_kernel`].
 ///
 /// Columns are a list of names and of ranges of names, `@age,f1..f10`, or of positions from 0, `@#0,#3..#5`. A name that
 /// contains a comma or two dots, or starts with `#`, stands in double quotes, `@"a,b"`, and a double quote within them
@@ -247,6 +249,8 @@ struct Specification<'a> {
     name: &'a str,
     entry: &'static KernelEntry,
     keys: Vec<Key<'a>>,
+    /// The task kernel, where it is written.
+    between: Option<&'a str>,
     /// The columns as written and as understood.
     columns: Option<(&'a str, Columns)>,
 }
@@ -258,6 +262,13 @@ impl<'a> Specification<'a> {
             Some((head, columns)) => (head, Some(columns.trim())),
             None => (text, None),
         };
+        let (head, between) = match head.rsplit_once('*') {
+            Some((head, word)) if !is_number(word) => (head, Some(word.trim())),
+            _ => (head, None),
+        };
+        if between.is_some_and(str::is_empty) {
+            return Err("nothing follows `*`; write `*all`, `*group` or `*own`, or drop it".into());
+        }
         let (name, options) = match head.split_once(':') {
             Some((name, options)) => (name.trim(), Some(options.trim())),
             None => (head.trim(), None),
@@ -272,6 +283,7 @@ impl<'a> Specification<'a> {
             name,
             entry,
             keys,
+            between,
             columns,
         })
     }
@@ -308,11 +320,18 @@ impl<'a> Specification<'a> {
             name.push(if name.contains(':') { ',' } else { ':' });
             name.push_str(&format!("{}={factor}", scaled::FACTOR));
         }
+        if let Some(word) = self.between {
+            name.push('*');
+            name.push_str(word);
+        }
+        let between = self.between.filter(|word| *word != ALL);
+        let between = between.map(ToString::to_string);
         let Some((text, columns)) = &self.columns else {
             return Ok(KernelView {
                 name,
                 columns: Columns::All,
                 kernel,
+                between,
             });
         };
         if kernel.base().is_given() {
@@ -326,6 +345,7 @@ impl<'a> Specification<'a> {
             name,
             columns: columns.clone(),
             kernel,
+            between,
         })
     }
 }
@@ -335,6 +355,12 @@ impl KernelEntry {
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
+}
+
+/// Whether what stands behind `*` is a number: then it belongs to a width in units of the data, `sigma=median*0.5|1`.
+fn is_number(text: &str) -> bool {
+    let first = text.split(['|', ',']).next().unwrap_or_default();
+    first.trim().parse::<f64>().is_ok()
 }
 
 fn find(
@@ -432,142 +458,14 @@ fn allowed(info: &KernelEntry) -> String {
     format!("the keys of `{}` are {}", info.name, keys.join(", "))
 }
 
-/// One end of a range as written.
-enum End {
-    Name(String),
-    Position(usize),
-}
-
-/// `a,b..c` or `#0,#3..#5`.
-fn read_columns(text: &str) -> std::result::Result<Columns, String> {
-    if text.is_empty() {
-        return Err(
-            "no columns follow `@`; drop it for all columns, or write for example `@f1,f3..f5`"
-                .into(),
-        );
-    }
-    let (mut ranges, mut positions) = (Vec::new(), Vec::new());
-    let mut rest = text;
-    loop {
-        let (first, after) = read_end(rest)?;
-        let (last, after) = match after.strip_prefix("..") {
-            Some(after) => {
-                let (last, after) = read_end(after)?;
-                (Some(last), after)
-            }
-            None => (None, after),
-        };
-        match (first, last) {
-            (End::Name(first), None) => ranges.push(ColumnRange { first, last: None }),
-            (End::Name(first), Some(End::Name(last))) => ranges.push(ColumnRange {
-                first,
-                last: Some(last),
-            }),
-            (End::Position(only), None) => positions.push(only),
-            (End::Position(first), Some(End::Position(last))) => {
-                if last < first {
-                    return Err(format!(
-                        "the range `#{first}..#{last}` is empty; write `#{last}..#{first}`"
-                    ));
-                }
-                if last - first >= MOST_POSITIONS - positions.len().min(MOST_POSITIONS) {
-                    return Err(format!(
-                        "with `#{first}..#{last}` it has more than {MOST_POSITIONS} columns"
-                    ));
-                }
-                positions.extend(first..=last);
-            }
-            _ => {
-                return Err(
-                    "a range goes from name to name or from position to position, as in `#0..#3`"
-                        .into(),
-                );
-            }
-        }
-        if after.is_empty() {
-            break;
-        }
-        let Some(after) = after.strip_prefix(',') else {
-            return Err(format!(
-                "`{after}` follows a column; columns are separated by `,`, ranges are `first..last`"
-            ));
-        };
-        rest = after;
-    }
-    match (ranges.is_empty(), positions.is_empty()) {
-        (false, false) => Err(
-            "names and positions (`#`) are mixed; give all columns by name or all by position"
-                .into(),
-        ),
-        (false, true) => Ok(Columns::Named(ranges)),
-        (true, _) => Ok(Columns::Indices(positions)),
-    }
-}
-
-/// One name or position, and what follows it.
-fn read_end(text: &str) -> std::result::Result<(End, &str), String> {
-    let text = text.trim_start();
-    if let Some(quoted) = text.strip_prefix('"') {
-        let mut name = String::new();
-        let mut rest = quoted;
-        loop {
-            let Some((part, after)) = rest.split_once('"') else {
-                return Err(format!(
-                    "the quotation mark before `{quoted}` is not closed; add `\"` after the name"
-                ));
-            };
-            name.push_str(part);
-            match after.strip_prefix('"') {
-                Some(after) => {
-                    name.push('"');
-                    rest = after;
-                }
-                None => return Ok((End::Name(name), after.trim_start())),
-            }
-        }
-    }
-    let end = [text.find(','), text.find("..")]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(text.len());
-    let (name, rest) = (text[..end].trim(), &text[end..]);
-    if name.is_empty() {
-        return Err(
-            "a column is missing; write names between the commas and at both ends of `..`, as in `@f1,f3..f5`".into()
-        );
-    }
-    let Some(position) = name.strip_prefix('#') else {
-        return Ok((End::Name(name.into()), rest));
-    };
-    match position.parse() {
-        Ok(position) => Ok((End::Position(position), rest)),
-        Err(_) => Err(format!(
-            "`{name}` is no position, expected `#` and a whole number from 0; a name that starts with `#` stands in quotes, `\"{name}\"`"
-        )),
-    }
-}
-
-/// A name as [`read_end`] reads it back, in quotes where it needs them.
-fn write_name(name: &str) -> String {
-    let plain = !name.is_empty()
-        && name.trim() == name
-        && !name.starts_with(['#', '"', '.'])
-        && !name.ends_with('.')
-        && !name.contains(',')
-        && !name.contains("..");
-    if plain {
-        name.into()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
-
 impl KernelView {
     /// `name:key=value,…@columns` that [`parse_kernel`] reads back to the same kernel on the same columns; `None` for a
     /// user's own kernel and for an empty list of columns.
     pub fn spec(&self) -> Option<String> {
-        let kernel = self.kernel.spec()?;
+        let mut kernel = self.kernel.spec()?;
+        if let Some(word) = &self.between {
+            kernel = format!("{kernel}*{word}");
+        }
         let columns: Vec<String> = match &self.columns {
             Columns::All => return Some(kernel),
             // Columns mean nothing to a given Gram matrix.

@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, SafeTensors, View};
 use super::header::{Header, KernelHeader, RunHeader, SetHeader, TaskHeader, VERSION, read_header};
 use super::read::{eights, read_bounded};
 use super::write::write_whole;
-use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, parts};
+use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, origins, parts};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
 use crate::kernel::KernelView;
@@ -40,7 +40,16 @@ impl Tensor {
         }
     }
 
-    fn counts(values: &[usize]) -> Self {
+    pub(super) fn json(value: &impl serde::Serialize) -> Result<Self> {
+        let bytes = serde_json::to_vec(value).map_err(|error| format_error(error.to_string()))?;
+        Ok(Self {
+            dtype: Dtype::U8,
+            shape: vec![bytes.len()],
+            bytes,
+        })
+    }
+
+    pub(super) fn counts(values: &[usize]) -> Self {
         let bytes = values
             .iter()
             .flat_map(|&value| (value as u64).to_le_bytes())
@@ -143,6 +152,7 @@ impl Model {
             serde_json::to_string(&header).map_err(|error| format_error(error.to_string()))?;
         let mut tensors = self.tensors();
         parts::write(&self.parts, &mut tensors)?;
+        origins::write(&self.sets, &mut tensors)?;
         let metadata = Some(std::iter::once((KEY.to_string(), header)).collect());
         safetensors::serialize(
             tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)),
@@ -369,7 +379,11 @@ fn kernel_views(
     let views = kernels
         .iter()
         .map(|kernel| {
-            let name = kernel.spec.split([':', '@']).next().unwrap_or_default();
+            let name = kernel
+                .spec
+                .split([':', '@', '*'])
+                .next()
+                .unwrap_or_default();
             registry.kernel(name.trim())?;
             let mut view = registry
                 .parse_kernel(&kernel.spec)
@@ -381,6 +395,12 @@ fn kernel_views(
                     .map_err(|error| format_error(error.to_string()))?;
                 if view.kernel.given().is_none() && set.columns.is_empty() {
                     return Err(format_error("a kernel needs columns and there are none"));
+                }
+                let kernels = set.origins.as_ref().map(|origins| &origins.kernels);
+                let is_known = |word: &String| kernels.is_some_and(|own| own.get(word).is_some());
+                if let Some(word) = view.between.as_ref().filter(|word| !is_known(word)) {
+                    let problem = format!("the task kernel `{word}` is missing");
+                    return Err(format_error(problem));
                 }
             }
             Ok(view)
@@ -440,7 +460,7 @@ impl Reader<'_> {
         }
     }
 
-    fn counts(&self, name: &str, below: usize) -> Result<Vec<usize>> {
+    pub(super) fn counts(&self, name: &str, below: usize) -> Result<Vec<usize>> {
         let (_, bytes) = self.bytes(name, Dtype::U64)?;
         eights(bytes)
             .map(|bytes| {
@@ -506,6 +526,7 @@ impl Reader<'_> {
             unit.map(|(name, _)| name.clone()).collect()
         });
         Ok(SupportSet {
+            origins: origins::read(self, number, positions.len())?,
             columns: header.columns,
             rows,
             positions,

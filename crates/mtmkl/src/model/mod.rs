@@ -2,6 +2,7 @@
 
 mod file;
 mod header;
+mod origins;
 mod parts;
 mod predict;
 mod read;
@@ -25,6 +26,7 @@ use crate::problem::{Normalization, ProblemSpec, TargetUnit};
 use crate::run::{Pass, Status};
 use crate::sharing::{Parts, Sharing, SharingSpec};
 use crate::solver::{Fallback, SolverSpec};
+use crate::task_kernel::Origins;
 
 /// How the fit ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +112,8 @@ pub struct SupportSet {
     /// Those precomputed kernels whose k(x, x) is 1 for all samples of that set, not only for the support rows: there it is taken to be
     /// 1 for new samples too.
     pub unit_diagonals: BTreeSet<String>,
+    /// The tasks that the rows come from, where kernels are between tasks.
+    pub origins: Option<Origins>,
 }
 
 /// A fitted model.
@@ -165,6 +169,7 @@ impl SupportSet {
             samples: set.count(),
             given_diagonals: given.map(diagonal).collect(),
             unit_diagonals,
+            origins: (set.origins()).map(|origins| origins.part(positions.iter().copied())),
             positions,
         }
     }

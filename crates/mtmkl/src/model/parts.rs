@@ -66,13 +66,7 @@ pub(super) fn write(parts: &[Part], tensors: &mut BTreeMap<String, Tensor>) -> R
             names: part.names.clone(),
         })
         .collect();
-    let text = serde_json::to_vec(&headers).map_err(|error| format_error(error.to_string()))?;
-    let text = Tensor {
-        dtype: Dtype::U8,
-        shape: vec![text.len()],
-        bytes: text,
-    };
-    tensors.insert(HEADERS.to_string(), text);
+    tensors.insert(HEADERS.to_string(), Tensor::json(&headers)?);
     for (number, part) in parts.iter().enumerate() {
         let weights = &part.weights;
         let shape = vec![weights.rows(), weights.kernels()];

@@ -9,6 +9,8 @@ use crate::gram::{CrossKernels, CrossPiece, Normaliser};
 use crate::grid::Grid;
 use crate::kernel::KernelView;
 use crate::ledger::Ledger;
+use crate::problem::TargetUnit;
+use crate::task_kernel::Origin;
 
 /// A cross-Gram matrix that the caller computed: new samples × training samples of the task's sample set, row by row.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +32,9 @@ pub struct Input<'a> {
     pub rows: Option<Rows<'a>>,
     /// Their precomputed kernels.
     pub grams: &'a [CrossGram<'a>],
+    /// The task they are of, where kernels are between tasks: without one, of a task that is not known, about which only what all tasks share
+    /// says something.
+    pub origin: Option<&'a Origin>,
 }
 
 impl<'a> From<Rows<'a>> for Input<'a> {
@@ -38,6 +43,7 @@ impl<'a> From<Rows<'a>> for Input<'a> {
             count: rows.rows(),
             rows: Some(rows),
             grams: &[],
+            origin: None,
         }
     }
 }
@@ -116,6 +122,32 @@ impl Model {
         self.decide(&tasks, input.into())
     }
 
+    /// What each kernel adds to the decision values of one machine, M × rows, without the offset: their sum and the offset are the decision.
+    /// Of a machine that decides otherwise (SVDD), what it decides from.
+    ///
+    /// # Errors
+    /// As [`Model::decision`].
+    pub fn contributions<'a>(&self, task: &str, input: impl Into<Input<'a>>) -> Result<Grid> {
+        let (number, input) = (self.task(task)?, input.into());
+        let mut found = Grid::zeros(self.kernels.len(), input.count);
+        let nothing = vec![0.0; self.kernels.len()];
+        let unit = TargetUnit {
+            offset: 0.0,
+            ..self.tasks[number].unit
+        };
+        for kernel in 0..self.kernels.len() {
+            let mut weights = nothing.clone();
+            weights[kernel] = self.theta.row(number)[kernel];
+            if weights[kernel] != 0.0 {
+                let sums = self.sums(&[(number, &weights)], input)?;
+                for (value, sum) in found.row_mut(kernel).iter_mut().zip(sums.decisions.row(0)) {
+                    *value = unit.back(*sum);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Labels (±1) or values of one task.
     ///
     /// # Errors
@@ -166,15 +198,29 @@ impl Model {
 
     /// Decision values of tasks that share a support set, each with the kernel weights given.
     fn decide(&self, tasks: &[(usize, &[f64])], input: Input<'_>) -> Result<Vec<Vec<f64>>> {
+        let machine = self.machine.build();
+        let sums = self.sums(tasks, input)?;
+        let mut decisions: Vec<Vec<f64>> =
+            sums.decisions.iter_rows().map(<[f64]>::to_vec).collect();
+        for ((number, values), (task, _)) in decisions.iter_mut().enumerate().zip(tasks) {
+            for (value, own) in values.iter_mut().zip(sums.own.row(number)) {
+                let TaskModel { offset, unit, .. } = &self.tasks[*task];
+                *value = unit.back(machine.decision(*value + offset, *own));
+                if !value.is_finite() {
+                    return Err(Error::data(Place::Problem, DataProblem::Overflow(*value)));
+                }
+            }
+        }
+        Ok(decisions)
+    }
+
+    /// Σ_m θ_m Σ_i β_i k_m(x_i, x) of tasks that share a support set, each with the kernel weights given.
+    fn sums(&self, tasks: &[(usize, &[f64])], input: Input<'_>) -> Result<Sums> {
         let set = &self.sets[self.tasks[tasks[0].0].set];
         self.check(set, &input)?;
-        let machine = self.machine.build();
         // The rows that these tasks need, and each task's β on them.
         let kept = self.rows_of(tasks, set);
-        let coefficients: Vec<Vec<f64>> = tasks
-            .iter()
-            .map(|(task, _)| on_rows(&self.tasks[*task], &kept, set))
-            .collect();
+        let coefficients = self.coefficients(tasks, &kept, set, input.origin);
         let d = set.columns.len();
         let support: Vec<f64> = kept
             .iter()
@@ -224,25 +270,63 @@ impl Model {
         } else {
             starts.into_iter().map(batch).collect()
         };
-        let mut decisions = vec![Vec::with_capacity(input.count); tasks.len()];
-        let mut own = decisions.clone();
-        for batch in batches {
+        let mut sums = Sums::new(tasks.len(), input.count);
+        for (from, batch) in (0..input.count).step_by(BATCH).zip(batches) {
             let batch = batch?;
             for number in 0..tasks.len() {
-                decisions[number].extend_from_slice(batch.decisions.row(number));
-                own[number].extend_from_slice(batch.own.row(number));
+                let range = from..from + batch.own.row(number).len();
+                sums.decisions.row_mut(number)[range.clone()]
+                    .copy_from_slice(batch.decisions.row(number));
+                sums.own.row_mut(number)[range].copy_from_slice(batch.own.row(number));
             }
         }
-        for ((values, own), (task, _)) in decisions.iter_mut().zip(&own).zip(tasks) {
-            for (value, own) in values.iter_mut().zip(own) {
-                let TaskModel { offset, unit, .. } = &self.tasks[*task];
-                *value = unit.back(machine.decision(*value + offset, *own));
-                if !value.is_finite() {
-                    return Err(Error::data(Place::Problem, DataProblem::Overflow(*value)));
-                }
-            }
+        Ok(sums)
+    }
+
+    /// Each task's β on these rows, for every kernel times its task kernel.
+    fn coefficients(
+        &self,
+        tasks: &[(usize, &[f64])],
+        kept: &[usize],
+        set: &SupportSet,
+        origin: Option<&Origin>,
+    ) -> Coefficients {
+        let plain: Vec<Vec<f64>> = tasks
+            .iter()
+            .map(|(task, _)| on_rows(&self.tasks[*task], kept, set))
+            .collect();
+        let nowhere = Origin::default();
+        let origin = origin.unwrap_or(&nowhere);
+        let mut found = Coefficients {
+            beta: vec![plain],
+            itself: vec![1.0],
+            of: vec![0; self.kernels.len()],
+        };
+        let Some(origins) = &set.origins else {
+            return found;
+        };
+        let mut places = vec![None; origins.kernels.kernels().len()];
+        for (kernel, view) in self.kernels.iter().enumerate() {
+            let number = view
+                .between
+                .as_ref()
+                .and_then(|own| origins.kernels.position(own));
+            let Some(number) = number else { continue };
+            found.of[kernel] = *places[number].get_or_insert_with(|| {
+                let similar = origins.kernels.towards(number, origin);
+                let times = |beta: &Vec<f64>| -> Vec<f64> {
+                    let pairs = beta.iter().zip(kept);
+                    pairs
+                        .map(|(beta, &row)| beta * similar[origins.of[row]])
+                        .collect()
+                };
+                let own = found.beta[0].iter().map(times).collect();
+                found.beta.push(own);
+                found.itself.push(origins.kernels.itself(number, origin));
+                found.beta.len() - 1
+            });
         }
-        Ok(decisions)
+        found
     }
 
     /// The support rows of these tasks, in ascending order.
@@ -456,7 +540,9 @@ impl Sums {
     }
 
     /// One kernel's share for some rows.
-    fn add(&mut self, piece: CrossPiece<'_>, tasks: &[(usize, &[f64])], beta: &[Vec<f64>]) {
+    fn add(&mut self, piece: CrossPiece<'_>, tasks: &[(usize, &[f64])], known: &Coefficients) {
+        let number = known.of[piece.kernel];
+        let (beta, itself) = (&known.beta[number], known.itself[number]);
         for (number, (_, weights)) in tasks.iter().enumerate() {
             let weight = weights[piece.kernel];
             if weight == 0.0 {
@@ -467,10 +553,20 @@ impl Sums {
                 let values = &piece.values[i * beta.len()..(i + 1) * beta.len()];
                 self.decisions[(number, piece.first + i)] +=
                     weight * crate::grid::dot(values, beta);
-                self.own[(number, piece.first + i)] += weight * own;
+                self.own[(number, piece.first + i)] += weight * own * itself;
             }
         }
     }
+}
+
+/// β of each task on support rows, times c of where they and the new samples come from.
+struct Coefficients {
+    /// For each task kernel that is used, the first being 1.
+    beta: Vec<Vec<Vec<f64>>>,
+    /// c of new samples with themselves.
+    itself: Vec<f64>,
+    /// Which of these each kernel has.
+    of: Vec<usize>,
 }
 
 /// The task's β on these rows of its support set, 0 where it has none.

@@ -11,16 +11,20 @@
 //!
 //! J* ≥ D(β̂) = Σ_t κ ( q'β̂ − ½ Σ_i ρ_i β̂_i² ) − σ_Ψ(s(β̂)), s_m = κ ( ½ β̂'K_mβ̂ − c d_m'β̂ ).
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::Problem;
-use crate::data::Rows;
+use crate::data::{Rows, Samples, Task};
 use crate::engine::Fitted;
 use crate::error::Result;
 use crate::gram::CrossKernels;
 use crate::grid::{Grid, dot};
+use crate::kernel::KernelView;
 use crate::ledger::Ledger;
 use crate::machine::{Conjugate, Dual};
+use crate::task_kernel::Origins;
 use crate::vector::rounding;
 
 /// Rows whose kernel values are there at a time, for each thread.
@@ -129,6 +133,7 @@ impl Problem {
             })
             .collect();
         let values = gather(&support);
+        let between = Between::new(&self.spec.kernels, set, task);
         let all: Vec<usize> = (0..self.spec.kernels.len()).collect();
         let cross = CrossKernels::new(
             &self.spec.kernels,
@@ -147,11 +152,12 @@ impl Problem {
                     let at = piece.first + row;
                     let i = first + at;
                     let values = &piece.values[row * support.len()..(row + 1) * support.len()];
+                    let (values, own) = between.times(piece.kernel, values, own, i, &support);
                     // As in the Gram matrices, k(x, x) is not subject to what cancels in a distance.
                     let error = place[i].map(|at| (at, own - values[at]));
                     let product = |beta: &[f64]| {
                         let exact = error.map_or(0.0, |(at, error)| error * beta[at]);
-                        dot(values, beta) + exact
+                        dot(&values, beta) + exact
                     };
                     for ((sum, point), (beta, witness)) in
                         sums.iter_mut().zip(points).zip(&on_support)
@@ -181,6 +187,47 @@ impl Problem {
             }
         }
         Ok(sums)
+    }
+}
+
+/// Task kernels of the kernels, where these are between tasks.
+struct Between<'a> {
+    task: &'a Task,
+    origins: Option<&'a Origins>,
+    /// By kernel.
+    numbers: Vec<Option<usize>>,
+}
+
+impl<'a> Between<'a> {
+    fn new(kernels: &[KernelView], set: &'a Samples, task: &'a Task) -> Self {
+        let origins = set.origins();
+        let number = |view: &KernelView| origins?.kernels.position(view.between.as_deref()?);
+        Self {
+            task,
+            origins,
+            numbers: kernels.iter().map(number).collect(),
+        }
+    }
+
+    /// k(x_i, x_j) for the samples j of the support, and k(x_i, x_i), times c.
+    fn times<'v>(
+        &self,
+        kernel: usize,
+        values: &'v [f64],
+        own: f64,
+        i: usize,
+        support: &[usize],
+    ) -> (Cow<'v, [f64]>, f64) {
+        let (Some(number), Some(origins)) = (self.numbers[kernel], self.origins) else {
+            return (Cow::Borrowed(values), own);
+        };
+        let similar = |j: usize| {
+            let (i, j) = (self.task.rows.position(i), self.task.rows.position(j));
+            origins.value(number, i, j)
+        };
+        let pairs = values.iter().zip(support);
+        let times = pairs.map(|(value, &j)| value * similar(j));
+        (times.collect(), own * similar(i))
     }
 }
 

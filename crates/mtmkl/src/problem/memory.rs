@@ -4,7 +4,7 @@ use super::{Precision, Preparation, Problem};
 use crate::data::Samples;
 use crate::engine::{Needs, Room, coarser};
 use crate::error::{Error, Result};
-use crate::gram::{self, Grams, Plan, Storage};
+use crate::gram::{self, Grams, SetPlan, Storage};
 use crate::view::View;
 
 /// A way to solve a problem within a limit.
@@ -73,7 +73,7 @@ impl Problem {
         storage: Storage,
         preparation: &Preparation,
         threads: usize,
-    ) -> Result<Plan<'a>> {
+    ) -> Result<SetPlan<'a>> {
         let options = gram::Options {
             normalise: self.spec.normalize.is_unit(),
             definiteness: preparation.definiteness,
@@ -81,7 +81,7 @@ impl Problem {
             single: preparation.precision == Precision::Single,
             threads,
         };
-        Plan::new(set, index, &self.spec.kernels, options)
+        SetPlan::new(set, index, &self.spec.kernels, options)
     }
 
     fn matrices(&self, storage: Storage, preparation: &Preparation) -> Result<Matrices> {

@@ -25,6 +25,7 @@ use crate::machine::{Machine, MachineSpec};
 use crate::model::Model;
 use crate::sharing::{Sharing, SharingSpec};
 use crate::solver::SolverSpec;
+use crate::task_kernel::ALL;
 
 /// The free choices: kernels, machine, sharing; and how to solve.
 #[derive(Debug, Clone)]
@@ -114,6 +115,30 @@ impl Choice {
     }
 }
 
+/// Whether the tasks that a kernel is between are known.
+fn check_between(view: &KernelView, set: &Samples) -> Result<()> {
+    let Some(word) = &view.between else {
+        return Ok(());
+    };
+    let known = set.origins().map(|origins| &origins.kernels);
+    let problem = match known {
+        Some(kernels) if kernels.get(word).is_some() => return Ok(()),
+        Some(kernels) => {
+            let names = kernels.kernels().iter().map(|kernel| kernel.name.as_str());
+            let names: Vec<&str> = std::iter::once(ALL).chain(names).collect();
+            format!(
+                "there is no task kernel `{word}`; there are {}",
+                names.join(", ")
+            )
+        }
+        None => format!("`*{word}` is between tasks, and the samples are not said to be of any"),
+    };
+    Err(Error::Kernel {
+        spec: view.name.clone(),
+        problem,
+    })
+}
+
 impl Problem {
     /// Checks everything that can be checked without computing a Gram matrix, and settles what kernels take from the samples: widths in
     /// units of the data, and factors where kernels are divided by their variance.
@@ -147,6 +172,7 @@ impl Problem {
         for set in &sets {
             for view in &spec.kernels {
                 view.columns.resolve(set.columns())?;
+                check_between(view, set)?;
             }
         }
         spec.solver.build()?;

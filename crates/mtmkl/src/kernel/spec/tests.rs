@@ -1,5 +1,6 @@
 use super::*;
 use crate::kernel::Base;
+use crate::kernel::ColumnRange;
 
 fn named(first: &str, last: Option<&str>) -> ColumnRange {
     ColumnRange {
