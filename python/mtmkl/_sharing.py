@@ -338,7 +338,9 @@ class Hierarchy(Sharing):
         if not counts or counts != sorted(set(counts)) or counts[0] < 2 or counts[-1] >= len(tasks):
             raise ValueError(f"levels is {list(levels)!r}, expected ascending numbers of clusters from 2 to {len(tasks) - 1}")
         clusters = cut_tree(linkage, n_clusters=counts)
-        return cls.from_columns({f"{count} clusters": column + 1 for count, column in zip(counts, clusters.T, strict=True)}, tasks, **options)
+        return cls.from_columns(
+            {f"{count} clusters": column + 1 for count, column in zip(counts, clusters.T, strict=True)}, tasks, **options
+        )
 
     def spec(self) -> dict[str, Any]:
         raise TypeError("a Hierarchy stands in model files by the positions of tasks; use spec_for(tasks)")

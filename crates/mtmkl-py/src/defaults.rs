@@ -57,6 +57,7 @@ enum Groups {
 
 /// The levels of groups of tasks, as they stand in model files, for these tasks.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
 pub(crate) fn task_levels(groups: &str, tasks: Vec<String>) -> PyResult<String> {
     let groups: Groups =
         serde_json::from_str(groups).map_err(|error| errors::unreadable("tree", &error))?;

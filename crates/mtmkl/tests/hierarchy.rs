@@ -145,6 +145,32 @@ fn a_model_keeps_the_groups_with_their_names() {
 }
 
 #[test]
+fn a_model_of_the_same_tree_is_a_start_that_ends_where_a_cold_one_does() {
+    for (p, q) in [(1.0, 1.0), (2.0, 2.0)] {
+        let tree = Hierarchy {
+            levels: regions(),
+            p,
+            q,
+            ..Hierarchy::default()
+        };
+        let problem = problem(&MachineSpec::svc(2.0), tree.into());
+        let sharing = problem.sharing();
+        assert!(sharing.violation(&sharing.start()) <= 1e-12);
+        let prepared = problem.prepare(&Preparation::default()).unwrap();
+        let mut fitting = Fitting {
+            tolerance: 1e-9,
+            ..Fitting::default()
+        };
+        let cold = prepared.fit(&mut fitting).unwrap();
+        fitting.start = Some(&cold);
+        let warm = prepared.fit(&mut fitting).unwrap();
+        let (cold, warm) = (cold.outcome(), warm.outcome());
+        assert!(warm.trace.len() < cold.trace.len());
+        assert!((cold.objective - warm.objective).abs() <= 1e-9 * cold.objective);
+    }
+}
+
+#[test]
 fn a_file_whose_groups_do_not_fit_its_tasks_is_refused() {
     let sum = |level: NamedLevel| {
         SharingSpec::sum(vec![

@@ -1,4 +1,4 @@
-//! Passes to a certified gap for every registered sharing, and the outer solver's own part of the time; one line of JSON for each fit.
+//! Passes to a certified gap for every registered sharing and for trees of three levels, and the outer solver's own part of the time; one line of JSON for each fit.
 //!
 //! `passes SAMPLES KERNELS TASKS TOLERANCE THREADS TIME_LIMIT`: support vector classification, all tasks on the same samples; task t is to tell
 //! the sign of column t. Half of the kernels are Gaussians on all columns, half on one column each. No fit takes more than TIME_LIMIT seconds.
@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use mtmkl::engine::{Engine, Evaluation, Fitted, Mixture, Request};
 use mtmkl::grid::{Grid, Shape};
 use mtmkl::machine::MachineSpec;
-use mtmkl::sharing::SharingSpec;
+use mtmkl::sharing::{Hierarchy, SharingSpec};
 use mtmkl::solver::{Newton, Solution, Solver};
-use mtmkl::{Fitting, Prepared, Problem, Result, Run, Stop};
+use mtmkl::{Fitting, NamedLevel, Prepared, Problem, Result, Run, Stop};
 
 const COLUMNS: usize = 100;
 
@@ -122,6 +122,29 @@ fn solve(
     })
 }
 
+/// The root, groups of ten tasks and the tasks, with the sharpest norms and with round ones.
+fn trees(tasks: usize) -> impl Iterator<Item = SharingSpec> {
+    let all: Vec<usize> = (0..tasks).collect();
+    let groups = all.chunks(10).enumerate();
+    let groups: Vec<(String, Vec<usize>)> = groups
+        .map(|(number, own)| (format!("group {number}"), own.to_vec()))
+        .collect();
+    let exponents = [(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (1.1, 1.5)];
+    exponents.into_iter().map(move |(p, q)| {
+        let level = NamedLevel {
+            label: "groups of ten".to_string(),
+            groups: groups.clone(),
+        };
+        let levels = vec![level];
+        SharingSpec::from(Hierarchy {
+            levels,
+            p,
+            q,
+            ..Hierarchy::default()
+        })
+    })
+}
+
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [samples, kernels, tasks, tolerance, threads, limit] = arguments.as_slice() else {
@@ -149,11 +172,10 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     };
     let machine = MachineSpec::svc(1.0);
     let all: Vec<usize> = (0..n).collect();
-    for sharing in mtmkl::Registry::default()
-        .sharings()
-        .iter()
-        .flat_map(|info| (info.examples)(problem.shape()))
-    {
+    let registry = mtmkl::Registry::default();
+    let examples = registry.sharings().iter();
+    let examples = examples.flat_map(|info| (info.examples)(problem.shape()));
+    for sharing in examples.chain(trees(tasks)) {
         let solved = solve(&prepared, &problem, &sharing, &all, run())?;
         let (passes, gap, status, seconds) = if quarter(&all, m).is_some() {
             let model = prepared.with(&machine, &sharing)?.fit(&mut fitting)?;
