@@ -8,6 +8,7 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::select::{Tasks, usual_sharing};
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
+use mtmkl::task_kernel::TaskKernels;
 use mtmkl::{Error, NamedLevel, Pool, Precision, ProblemSpec, Registry};
 
 use crate::args::FitArgs;
@@ -233,12 +234,17 @@ pub fn pool(threads: usize) -> Result<Pool> {
 ///
 /// # Errors
 /// As above.
-pub fn problem(args: &FitArgs, tasks: Tasks, levels: &[NamedLevel]) -> Result<ProblemSpec> {
-    let mut spec = ProblemSpec::new(
-        kernels(&args.registry, &args.kernel)?,
-        machine(args)?,
-        sharing(args, tasks, levels)?,
-    );
+pub fn problem(
+    args: &FitArgs,
+    tasks: Tasks,
+    levels: &[NamedLevel],
+    between: Option<&TaskKernels>,
+) -> Result<ProblemSpec> {
+    let mut views = kernels(&args.registry, &args.kernel)?;
+    if let Some(known) = between {
+        views = crate::transfer::kernels(args, views, known)?;
+    }
+    let mut spec = ProblemSpec::new(views, machine(args)?, sharing(args, tasks, levels)?);
     spec.solver = solver(args)?;
     spec.target_scale = args.target_scale;
     Ok(spec)

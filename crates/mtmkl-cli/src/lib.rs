@@ -18,6 +18,7 @@ pub mod predictor;
 pub mod progress;
 pub mod score;
 pub mod terminal;
+mod transfer;
 pub mod words;
 
 use std::ffi::OsString;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::select::Calibration;
+use mtmkl::task_kernel::Origin;
 use mtmkl::{CrossGram, Input, Model, Rows};
 use mtmkl_table::{Frame, Goal, Gram, Predictions, Records, Table};
 
@@ -56,16 +57,21 @@ impl Predictor<'_> {
         for (task, rows) in asked.records.by_task(&only) {
             let is_named = self.frame.task.is_some();
             // A task column that the model never had says nothing.
-            let set = goal.set_of(
-                model,
-                if is_named {
+            let origin = self
+                .frame
+                .origin(model, task, asked.table, asked.records, &rows);
+            let set = if origin.is_some() {
+                Some(0)
+            } else {
+                let name = if is_named {
                     task
                 } else {
                     &model.tasks()[0].name
-                },
-            );
+                };
+                goal.set_of(model, name)
+            };
             if let Some(set) = set {
-                let decisions = self.with_input(set, asked, &rows, |input| {
+                let decisions = self.with_input(set, asked, &rows, origin.as_ref(), |input| {
                     model.decisions_on(set, input).map_err(own_missing)
                 })?;
                 let sigmoids = self.calibration.map(|own| own.on(model, set));
@@ -88,7 +94,7 @@ impl Predictor<'_> {
             if !asked.cross.is_empty() {
                 bail!("task `{task}` was never seen: precomputed kernels have no rows for it");
             }
-            return self.with_input(0, asked, rows, |input| {
+            return self.with_input(0, asked, rows, None, |input| {
                 Ok(self.model.decision_of_new_task(input)?)
             });
         }
@@ -115,6 +121,7 @@ impl Predictor<'_> {
         set: usize,
         asked: &Asked<'_>,
         rows: &[usize],
+        origin: Option<&Origin>,
         call: impl FnOnce(Input<'_>) -> Result<T>,
     ) -> Result<T> {
         let d = self.frame.features.len();
@@ -160,7 +167,7 @@ impl Predictor<'_> {
             count: rows.len(),
             rows: table,
             grams: &grams,
-            origin: None,
+            origin,
         })
     }
 }

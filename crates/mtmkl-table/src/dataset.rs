@@ -119,7 +119,29 @@ impl Dataset {
             counts: Vec::new(),
         };
         let columns = frame.features.len();
-        for mut group in groups(chosen, records.task.as_ref(), &only, weights)? {
+        let mut by_task = groups(chosen, records.task.as_ref(), &only, weights)?;
+        let mut origins = None;
+        if let Some(transfer) = &frame.transfer {
+            if equals == Equals::Merged && grams.is_empty() {
+                for group in &mut by_task {
+                    let at: Vec<usize> = group
+                        .rows
+                        .iter()
+                        .map(|&row| records.positions[row])
+                        .collect();
+                    let values = frame.gather(table, &at, limit)?;
+                    let keys = same.keys(group);
+                    group.merge(
+                        |at| &values[at * columns..(at + 1) * columns],
+                        keys.as_deref(),
+                    );
+                }
+            }
+            let (all, of) = transfer.pooled(by_task, only.clone());
+            by_task = vec![all];
+            origins = transfer.kernels.clone().map(|kernels| (kernels, of));
+        }
+        for mut group in by_task {
             same.check(&group)?;
             let positions = |group: &Group| -> Vec<usize> {
                 group
@@ -129,7 +151,7 @@ impl Dataset {
                     .collect()
             };
             let mut values = frame.gather(table, &positions(&group), limit)?;
-            if equals == Equals::Merged && grams.is_empty() {
+            if equals == Equals::Merged && grams.is_empty() && origins.is_none() {
                 let keys = same.keys(&group);
                 let row = |at: usize| &values[at * columns..(at + 1) * columns];
                 let places = group.merge(row, keys.as_deref());
@@ -142,6 +164,10 @@ impl Dataset {
             } else {
                 Samples::with_columns(values, group.rows.len(), frame.columns())
                     .and_then(|set| given.into_iter().try_fold(set, Samples::with_gram))
+            };
+            let set = match origins.take() {
+                Some((kernels, of)) => set.and_then(|set| set.from_tasks(kernels, of)),
+                None => set,
             };
             let number = made.samples.len();
             made.samples.push(set.map_err(located)?);

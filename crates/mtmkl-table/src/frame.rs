@@ -14,6 +14,7 @@ use crate::one_hot;
 use crate::records::Records;
 use crate::scale::Scaling;
 use crate::table::Table;
+use crate::transfer::Transfer;
 
 /// One column as kernels see it: (value − offset) · factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +70,9 @@ pub struct Frame {
     pub goal: Goal,
     /// Whether rows with gaps are left out.
     pub drop_missing: bool,
+    /// Where one machine learns from all tasks, with kernels between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Transfer>,
 }
 
 /// The version that is written here.
@@ -246,6 +250,7 @@ impl Frame {
             task: task.map(str::to_string),
             goal,
             drop_missing: false,
+            transfer: None,
         }
     }
 
@@ -259,6 +264,7 @@ impl Frame {
         self.task
             .iter()
             .chain(target)
+            .chain(self.group_columns())
             .filter(|name| numbers.iter().all(|feature| feature.column != **name))
             .chain(categories.iter().map(|feature| &feature.column))
             .map(String::as_str)
@@ -285,7 +291,8 @@ impl Frame {
             return;
         };
         present.clear();
-        let (Some(tasks), Some(target)) = (&records.task, &records.target) else {
+        let (Some(tasks), Some(target), None) = (&records.task, &records.target, &self.transfer)
+        else {
             return;
         };
         let weight = |row: usize| records.weights.as_ref().map_or(1.0, |all| all[row]);

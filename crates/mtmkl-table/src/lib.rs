@@ -25,6 +25,7 @@ mod records;
 mod scale;
 mod split;
 mod table;
+mod transfer;
 mod votes;
 pub mod words;
 
@@ -44,6 +45,7 @@ pub use records::Records;
 pub use scale::{Scaling, usual_scaling};
 pub use split::{sample, split, strata};
 pub use table::{Lines, Skipped, Table};
+pub use transfer::Transfer;
 pub use votes::{Predictions, class_probabilities, class_scores, winner};
 
 /// A result, or what is wrong with the table.

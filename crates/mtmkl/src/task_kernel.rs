@@ -271,10 +271,9 @@ impl TaskKernels {
             let Form::Same { groups: names, .. } = &kernel.form else {
                 return None;
             };
-            let (_, wanted) = groups.iter().find(|(name, _)| *name == kernel.name)?;
-            names
-                .iter()
-                .position(|name| name == wanted)
+            let mut wanted = groups.iter().filter(|(name, _)| *name == kernel.name);
+            wanted
+                .find_map(|(_, wanted)| names.iter().position(|name| name == wanted))
                 .filter(|_| kernel.name != OWN)
         };
         Origin {

@@ -145,15 +145,33 @@ pub struct FitArgs {
     )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tree_columns: Vec<String>,
-    /// The same by groups that may overlap and leave tasks out: a TOML or JSON file, coast = ["a", "c"]
+    /// The same by one column, or by groups that may overlap and leave tasks out in a TOML or JSON file, coast = ["a", "c"]
     #[arg(
         long,
-        value_name = "FILE",
+        value_name = "COLUMN|FILE",
         conflicts_with_all = ["tree", "tree_columns"],
         help_heading = "Sharing"
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_groups: Option<PathBuf>,
+    /// Share what is learned, not only weights: one machine on all tasks learns a function that all of them share, one of each group and one of each
+    /// task's own, with weights that say how much is whose. all,own or all,group,own (groups as for hierarchy), or with single kernels as in
+    /// linear*all, rbf:sigma=median*own
+    #[arg(
+        long,
+        value_name = "WORDS",
+        value_delimiter = ',',
+        help_heading = "Sharing"
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfer: Vec<String>,
+    /// A matrix of similarities of tasks for transfer (all,similarity): a table with a row and a column for each task, named in its first column and its header
+    #[arg(long, value_name = "FILE", help_heading = "Sharing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_similarity: Option<PathBuf>,
+    /// Transfer without an offset for each task
+    #[arg(long, help_heading = "Sharing")]
+    pub no_task_offset: bool,
     /// The flags of machines and sharings, which are made from their entries.
     #[arg(skip)]
     #[serde(flatten)]

@@ -23,7 +23,13 @@ impl Prepared {
         let mut strata: Vec<Vec<Vec<u64>>> = problem
             .samples()
             .iter()
-            .map(|set| vec![Vec::new(); set.count()])
+            .map(|set| {
+                // Samples of several tasks: each task has its share of every fold.
+                let task = |i: usize| set.origins().map(|origins| origins.of[i] as u64);
+                (0..set.count())
+                    .map(|i| task(i).into_iter().collect())
+                    .collect()
+            })
             .collect();
         for (number, task) in problem.tasks().iter().enumerate() {
             if let Targets::Labels(labels) = &task.targets {

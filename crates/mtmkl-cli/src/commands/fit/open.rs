@@ -273,7 +273,9 @@ impl Fit {
         let weights = records.weights.as_ref();
         let weights: Option<Vec<f64>> =
             weights.map(|weights| train.iter().map(|&row| weights[row]).collect());
+        let transfer = self.transfer(args)?;
         let (frame, table) = (&mut self.frame, &self.table);
+        frame.transfer = transfer;
         frame.learn_classes(records, train);
         Ok(frame.learn(table, &positions, weights.as_deref(), args.missing, scale)?)
     }

@@ -5,13 +5,22 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use mtmkl::entry::Kind;
 use mtmkl::{NamedLevel, Task, TaskTree};
-use mtmkl_table::Names;
+use mtmkl_table::{Names, Transfer, by_number_then_text};
 
 use super::open::Fit;
 use crate::args::FitArgs;
 
 /// The tree of `--tree` or `--task-groups`, and whether any flag of a tree goes with the sharing.
-pub(super) fn read(args: &FitArgs) -> Result<Option<TaskTree>> {
+pub(super) fn read(args: &mut FitArgs) -> Result<Option<TaskTree>> {
+    // A file is one that is there, or is called as one.
+    let is_file = |path: &Path| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        matches!(ending, Some("toml" | "json")) || path.is_file()
+    };
+    if let Some(column) = args.task_groups.take_if(|path| !is_file(path)) {
+        args.tree_columns = vec![column.display().to_string()];
+    }
+    let is_transfer = crate::transfer::is_wanted(args)?;
     let flag = match (&args.tree, &args.tree_columns[..], &args.task_groups) {
         (Some(_), ..) => "--tree",
         (_, [_, ..], _) => "--tree-columns",
@@ -21,7 +30,7 @@ pub(super) fn read(args: &FitArgs) -> Result<Option<TaskTree>> {
     let named = args.sharing.as_deref();
     if let Some(Ok(entry)) = named.map(|name| args.registry.sharing(name)) {
         let mut parameters = entry.part.parameters.iter();
-        if !parameters.any(|parameter| parameter.kind == Kind::Levels) {
+        if !is_transfer && !parameters.any(|parameter| parameter.kind == Kind::Levels) {
             bail!(
                 "{flag} is of --sharing hierarchy, and --sharing {} knows no groups of tasks; leave one of them out",
                 entry.part.name
@@ -72,22 +81,64 @@ impl Fit {
         args: &FitArgs,
         tasks: &[Task],
     ) -> Result<Vec<NamedLevel>> {
+        // There groups of tasks are kernels, not weights.
+        if self.frame.transfer.is_some() {
+            return Ok(Vec::new());
+        }
         let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
+        match self.whole_tree(args)? {
+            Some((tree, flag)) => tree.levels(&names).with_context(|| flag),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The tree of a file, or that of columns of the rows to learn from, and where it comes from.
+    fn whole_tree(&self, args: &FitArgs) -> Result<Option<(TaskTree, String)>> {
         let columns: Vec<&str> = args.tree_columns.iter().map(String::as_str).collect();
-        let (tree, flag) = match (&self.tree, &columns[..], &self.records.task) {
+        Ok(match (&self.tree, &columns[..], &self.records.task) {
             (Some(tree), ..) => {
                 let path = args.tree.as_ref().or(args.task_groups.as_ref());
                 let path = path.map_or(String::new(), |path| path.display().to_string());
-                (tree.clone(), path)
+                Some((tree.clone(), path))
             }
             (None, [_, ..], Some(tasks)) => {
                 let flag = format!("--tree-columns {}", columns.join(","));
                 let tree = self.tree_of(&columns, tasks);
-                (tree.with_context(|| flag.clone())?, flag)
+                Some((tree.with_context(|| flag.clone())?, flag))
             }
-            _ => return Ok(Vec::new()),
+            _ => None,
+        })
+    }
+
+    /// What is learned of the tasks where one machine learns from all of them.
+    ///
+    /// # Errors
+    /// When groups or similarities are not of these tasks.
+    pub(super) fn transfer(&self, args: &FitArgs) -> Result<Option<Transfer>> {
+        let (true, Some(names)) = (crate::transfer::is_wanted(args)?, &self.records.task) else {
+            return Ok(None);
         };
-        tree.levels(&names).with_context(|| flag)
+        let own = names.select(&self.train);
+        let mut tasks: Vec<String> = own
+            .groups()
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect();
+        tasks.sort_by(|a, b| by_number_then_text(a, b));
+        let tree = self.whole_tree(args)?;
+        let similarity = args.task_similarity.as_deref();
+        let similarity = similarity.map(|path| crate::transfer::similarity(path, &tasks));
+        let tree = tree.as_ref().map(|(tree, flag)| (tree, flag.clone()));
+        let flag = tree
+            .as_ref()
+            .map_or("--transfer".to_string(), |(_, flag)| flag.clone());
+        let made = Transfer::new(
+            tasks,
+            &args.tree_columns,
+            tree.map(|(tree, _)| tree),
+            similarity.transpose()?,
+        );
+        Ok(Some(made.with_context(|| flag)?))
     }
 
     /// The tree that columns of the rows to learn from make.

@@ -173,6 +173,7 @@ fn all_kernels_equal_their_formula() {
                 let s = (5.0 * squared).sqrt() / 2.0;
                 (1.0 + s + 5.0 * squared / 12.0) / s.exp()
             },
+            "constant" => |_, _, _| 1.0,
             "sigmoid" => |product, _, _| (product + 1.0).sinh() / (product + 1.0).cosh(),
             "sigmoid:gamma=0.1,coef0=0.5" => |product, _, _| {
                 let grown = (2.0 * (0.1 * product + 0.5)).exp();

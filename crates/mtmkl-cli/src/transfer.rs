@@ -1,0 +1,110 @@
+//! `--transfer`: kernels between tasks, from flags.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use mtmkl::kernel::KernelView;
+use mtmkl::task_kernel::{ALL, OWN, SIMILARITY, TaskKernels};
+
+use crate::args::FitArgs;
+use crate::choices;
+use crate::input::{self, TableOptions};
+
+/// Whether one machine is to learn from all tasks: where flags name task kernels, or kernels do.
+///
+/// # Errors
+/// When a kernel cannot be read, or there are no tasks.
+pub fn is_wanted(args: &FitArgs) -> Result<bool> {
+    let kernels = choices::kernels(&args.registry, &args.kernel)?;
+    let is_wanted = !args.transfer.is_empty() || kernels.iter().any(is_said);
+    let flag = match (
+        &args.transfer[..],
+        &args.task_similarity,
+        args.no_task_offset,
+    ) {
+        ([_, ..], ..) => "--transfer",
+        (_, Some(_), _) => "--task-similarity",
+        (_, _, true) => "--no-task-offset",
+        _ if is_wanted => "--kernel … *TASKS",
+        _ => return Ok(false),
+    };
+    if !is_wanted {
+        bail!("{flag} is of --transfer; say what is to be shared, as in --transfer all,own");
+    }
+    if args.task.is_none() {
+        bail!("{flag} is between tasks; name the tasks' column with --task COLUMN");
+    }
+    if args.task_similarity.is_none() && args.transfer.iter().any(|word| word == SIMILARITY) {
+        bail!("--transfer {SIMILARITY} needs --task-similarity FILE");
+    }
+    Ok(true)
+}
+
+/// Whether a specification says itself which tasks it is between.
+fn is_said(view: &KernelView) -> bool {
+    let head = view.name.split('@').next().unwrap_or_default();
+    view.between.is_some() || head.ends_with(&format!("*{ALL}"))
+}
+
+/// Each kernel with each of the task kernels, unless it says itself which, and an offset for each task.
+///
+/// # Errors
+/// When there is no such task kernel.
+pub fn kernels(
+    args: &FitArgs,
+    views: Vec<KernelView>,
+    known: &TaskKernels,
+) -> Result<Vec<KernelView>> {
+    let mut words = Vec::new();
+    for word in &args.transfer {
+        let meant = known.meant_by(word.trim());
+        words.extend(meant.with_context(|| format!("--transfer {}", args.transfer.join(",")))?);
+    }
+    if words.is_empty() {
+        words.push(None);
+    }
+    let mut all = Vec::new();
+    for view in views {
+        if is_said(&view) {
+            all.push(view);
+        } else {
+            all.extend(words.iter().map(|word| view.clone().times(word.clone())));
+        }
+    }
+    let has_offset = |view: &KernelView| {
+        view.name.starts_with("constant") && view.between.as_deref() == Some(OWN)
+    };
+    if !args.no_task_offset && !all.iter().any(has_offset) {
+        let offset = args.registry.parse_kernels(&format!("constant*{OWN}"))?;
+        all.extend(offset);
+    }
+    Ok(all)
+}
+
+/// The similarities of these tasks, in their order, from a table whose first column and header name tasks.
+///
+/// # Errors
+/// When a task is missing, or something is no number.
+pub fn similarity(path: &Path, tasks: &[String]) -> Result<Vec<f64>> {
+    let table = input::read_table(path, None, &TableOptions::default())?;
+    let columns: Vec<&str> = table.column_names().collect();
+    let first = columns.first().copied().unwrap_or_default();
+    let rows = mtmkl_table::Names::of(&table, first, &[])?;
+    let mut values = Vec::with_capacity(tasks.len() * tasks.len());
+    for task in tasks {
+        let row = (0..table.rows).find(|&row| rows.get(row) == task);
+        let row = row.with_context(|| {
+            format!("{}: there is no row for the task `{task}`; its first column, `{first}`, names tasks", table.source)
+        })?;
+        for other in tasks {
+            if !columns.contains(&other.as_str()) {
+                bail!(
+                    "{}: there is no column for the task `{other}`",
+                    table.source
+                );
+            }
+            values.push(table.numeric(other)?[row]);
+        }
+    }
+    Ok(values)
+}
