@@ -14,7 +14,7 @@ use crate::input::{self, TableOptions};
 ///
 /// # Errors
 /// When a kernel cannot be read, or there are no tasks.
-pub fn is_wanted(args: &FitArgs) -> Result<bool> {
+pub(crate) fn is_wanted(args: &FitArgs) -> Result<bool> {
     let kernels = choices::kernels(&args.registry, &args.kernel)?;
     let is_wanted = !args.transfer.is_empty() || kernels.iter().any(is_said);
     let flag = match (
@@ -50,7 +50,7 @@ fn is_said(view: &KernelView) -> bool {
 ///
 /// # Errors
 /// When there is no such task kernel.
-pub fn kernels(
+pub(crate) fn kernels(
     args: &FitArgs,
     views: Vec<KernelView>,
     known: &TaskKernels,
@@ -85,7 +85,7 @@ pub fn kernels(
 ///
 /// # Errors
 /// When a task is missing, or something is no number.
-pub fn similarity(path: &Path, tasks: &[String]) -> Result<Vec<f64>> {
+pub(crate) fn similarity(path: &Path, tasks: &[String]) -> Result<Vec<f64>> {
     let table = input::read_table(path, None, &TableOptions::default())?;
     let columns: Vec<&str> = table.column_names().collect();
     let first = columns.first().copied().unwrap_or_default();
@@ -107,4 +107,16 @@ pub fn similarity(path: &Path, tasks: &[String]) -> Result<Vec<f64>> {
         }
     }
     Ok(values)
+}
+
+/// The same kernels, none of them between tasks and each of them once.
+pub(crate) fn forget(views: &mut Vec<KernelView>) {
+    let mut known: Vec<Option<String>> = Vec::new();
+    views.retain_mut(|view| {
+        view.between = None;
+        let spec = view.spec();
+        let is_new = spec.is_none() || !known.contains(&spec);
+        known.push(spec);
+        is_new
+    });
 }

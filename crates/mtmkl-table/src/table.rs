@@ -109,7 +109,7 @@ impl Table {
     }
 
     /// The columns' names, in the order of the file.
-    pub(crate) fn column_names(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub fn column_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.columns.iter().map(|column| column.name.as_str())
     }
 

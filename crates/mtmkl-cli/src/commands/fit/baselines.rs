@@ -108,12 +108,13 @@ impl Fit {
                 Err(error) => remarks.push(format!("no single kernel could be chosen: {error:#}")),
             }
         }
-        if self.frame.task.is_some() && is_judged && trained.rows.len() > 1 {
+        let is_transfer = self.frame.transfer.is_some();
+        if self.frame.task.is_some() && is_judged && (trained.rows.len() > 1 || is_transfer) {
             match self.pooled(args, judged, trained) {
                 Ok(answer) => add("pooled".to_string(), answer),
                 Err(error) => remarks.push(format!("the tasks could not be pooled: {error:#}")),
             }
-            if sharing != "independent" {
+            if sharing != "independent" && !is_transfer {
                 let mut own = args.clone();
                 own.sharing = Some("independent".to_string());
                 let sharing = choices::sharing(&own, Tasks::Several, &[])?;
@@ -133,12 +134,14 @@ impl Fit {
         let (mut frame, mut records) = (self.frame.clone(), self.records.clone());
         let mut asked = judged.records.clone();
         (frame.task, records.task, asked.task) = (None, None, None);
+        frame.transfer = None;
         frame.learn_classes(&records, &self.train);
         let dataset = self.dataset(&frame, &records, &self.train, Equals::Merged)?;
         let rows = self.training_rows(&dataset.rows);
         let mut own = args.clone();
         own.sharing = None;
-        let spec = choices::problem(&own, Tasks::new(dataset.tasks.len(), true), &[])?;
+        let mut spec = choices::problem(&own, Tasks::new(dataset.tasks.len(), true), &[], None)?;
+        crate::transfer::forget(&mut spec.kernels);
         let problem = usual_problem(spec, args.normalize, dataset.samples, dataset.tasks)?;
         let prepared = problem.prepare(&preparation_of(args, &self.ledger)?)?;
         let model = quietly(args, trained, &prepared)?;

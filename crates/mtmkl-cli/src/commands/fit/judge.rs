@@ -74,7 +74,9 @@ impl Fit {
                 .frame
                 .goal
                 .tasks_of(tasks.iter().map(|task| &task.name));
-            let strange = names.find(|name| !known.contains(name));
+            // With kernels between tasks, what all of them share says something of any.
+            let is_strange = |name: &&str| self.frame.transfer.is_none() && !known.contains(name);
+            let strange = names.find(is_strange);
             if let Some(name) = strange {
                 bail!(
                     "{}: there is no task `{name}` in {}, so it cannot be scored; leave its rows out",

@@ -113,7 +113,12 @@ impl Fit {
     ) -> Result<Learned> {
         let Sets { dataset, _held } = sets;
         let levels = self.levels(args, &dataset.tasks)?;
-        let spec = choices::problem(args, self.tasks(dataset.tasks.len()), &levels)?;
+        let spec = choices::problem(
+            args,
+            self.tasks(dataset.tasks.len()),
+            &levels,
+            self.between(),
+        )?;
         let odd = check_columns(&spec, &self.frame, &self.table, args.normalize)?;
         let judged = self.judged(args, &dataset.tasks)?;
         // Rows to be scored are made when they are, after the fit.

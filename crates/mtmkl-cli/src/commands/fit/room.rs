@@ -80,7 +80,12 @@ impl Fit {
         // The rows that are learned from and those that are scored.
         let rows = dataset.bytes_of_rows() + bytes_of::<f64>(count * self.frame.features.len());
         let levels = self.levels(args, &dataset.tasks)?;
-        let spec = choices::problem(args, self.tasks(dataset.tasks.len()), &levels)?;
+        let spec = choices::problem(
+            args,
+            self.tasks(dataset.tasks.len()),
+            &levels,
+            self.between(),
+        )?;
         let problem = usual_problem(spec, args.normalize, dataset.samples, dataset.tasks)?;
         let left = self
             .ledger

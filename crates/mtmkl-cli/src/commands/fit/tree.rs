@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use mtmkl::entry::Kind;
+use mtmkl::task_kernel::TaskKernels;
 use mtmkl::{NamedLevel, Task, TaskTree};
 use mtmkl_table::{Names, Transfer, by_number_then_text};
 
@@ -108,6 +109,11 @@ impl Fit {
             }
             _ => None,
         })
+    }
+
+    /// The task kernels, where one machine learns from all tasks.
+    pub(in crate::commands) fn between(&self) -> Option<&TaskKernels> {
+        self.frame.transfer.as_ref()?.kernels.as_deref()
     }
 
     /// What is learned of the tasks where one machine learns from all of them.

@@ -93,7 +93,12 @@ impl Tune {
         stop: &Stop,
     ) -> Result<Rounds<'a>> {
         let levels = self.fit.levels(&args.fit, &self.tasks)?;
-        let spec = choices::problem(&args.fit, self.fit.tasks(self.tasks.len()), &levels)?;
+        let spec = choices::problem(
+            &args.fit,
+            self.fit.tasks(self.tasks.len()),
+            &levels,
+            self.fit.between(),
+        )?;
         check_columns(&spec, &self.fit.frame, &self.fit.table, args.fit.normalize)?;
         let located = |error| self.fit.located(error, &self.rows, &self.tasks, &args.fit);
         let kernel_sets = self.positions(&spec.kernels)?;
