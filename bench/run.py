@@ -32,6 +32,7 @@ SECTIONS = [
     "defaults",
     "accuracy",
     "probability",
+    "transfer",
 ]
 
 

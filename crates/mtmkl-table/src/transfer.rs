@@ -42,7 +42,9 @@ impl Transfer {
             let mut paths: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
             for level in tree.levels(&tasks)? {
                 for (number, (_, members)) in level.groups.iter().enumerate() {
-                    members.iter().for_each(|&task| paths[task].push(number));
+                    for &task in members {
+                        paths[task].push(number);
+                    }
                 }
             }
             let mut order: Vec<usize> = (0..tasks.len()).collect();

@@ -11,7 +11,7 @@ use super::usual_search::{UsualSearch, Verdict};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, TaskGrams};
-use crate::machine::Conjugate;
+use crate::machine::{Conjugate, weight};
 use crate::pool::Pool;
 use crate::problem::{Prepared, TargetScale};
 
@@ -179,9 +179,9 @@ impl Prepared {
     }
 }
 
-/// The share of labels that are right, or 1 − (squared error)/(squared error of the mean), over all tasks.
+/// The share of labels that are right, each counted as often as an error on it costs, or 1 − (squared error)/(squared error of the mean), over all tasks.
 fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
-    let (mut left, mut total, mut right, mut count) = (0.0, 0.0, 0_usize, 0_usize);
+    let (mut left, mut total, mut right, mut count) = (0.0, 0.0, 0.0, 0.0);
     for (task, decisions) in tasks.iter().zip(&trial.decisions) {
         let held = &fold.held[task.samples];
         let decided: BTreeMap<usize, f64> = held
@@ -194,10 +194,13 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
             .enumerate();
         match &task.targets {
             Targets::Labels(labels) => {
-                for (label, (_, row)) in labels.iter().zip(rows) {
+                for (label, (at, row)) in labels.iter().zip(rows) {
                     if let Some(decision) = decided.get(&row) {
-                        right += usize::from((*decision > 0.0) == (*label > 0.0));
-                        count += 1;
+                        let cost = weight(task, at);
+                        count += cost;
+                        if (*decision > 0.0) == (*label > 0.0) {
+                            right += cost;
+                        }
                     }
                 }
             }
@@ -214,8 +217,8 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
             Targets::Unlabelled => {}
         }
     }
-    if count > 0 {
-        right as f64 / count as f64
+    if count > 0.0 {
+        right / count
     } else {
         1.0 - left / total
     }
