@@ -33,6 +33,7 @@ SECTIONS = [
     "accuracy",
     "probability",
     "transfer",
+    "logistic",
 ]
 
 

@@ -214,7 +214,7 @@ def letters(bench: Bench) -> list[str]:
         "### Letters in pairs",
         "",
         f"ocr_pairs with the usual kernels, {draws} draws, 500 test rows of each pair. What is learned of C against E says nothing of "
-        "G against Y, whose sides are called first and second by accident: there is little to transfer, and the table says what trying costs. "
+        "G against Y, whose sides are called first and second by accident: there is little to transfer; the table says what trying costs. "
         "docs/reproduction.md has the paper's protocol.",
         "",
         *lines.lines,

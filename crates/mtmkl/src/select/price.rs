@@ -143,6 +143,7 @@ impl Prepared {
             tolerance: limits.tolerance.max(UsualSearch::TOLERANCE),
             ..limits.clone()
         };
+        let has_odds = problem.spec().machine.has_probabilities();
         let done: Mutex<BTreeMap<(usize, usize), Verdict>> = Mutex::default();
         let known = || done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -156,7 +157,7 @@ impl Prepared {
             in_parallel(chains.len(), &pools, |number, pool| {
                 let tell = |trial: Trial<'_>| {
                     let verdict = Verdict {
-                        score: score(problem.tasks(), &folds[trial.fold], &trial),
+                        score: score(problem.tasks(), &folds[trial.fold], &trial, has_odds),
                         finer: trial.finer,
                     };
                     known().insert((trial.cell, trial.fold), verdict);
@@ -179,9 +180,11 @@ impl Prepared {
     }
 }
 
-/// The share of labels that are right, each counted as often as an error on it costs, or 1 − (squared error)/(squared error of the mean), over all tasks.
-fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
+/// The share of labels that are right, each counted as often as an error on it costs (of a machine of log-odds, the geometric mean of their
+/// probabilities), or 1 − (squared error)/(squared error of the mean), over all tasks.
+fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>, has_odds: bool) -> f64 {
     let (mut left, mut total, mut right, mut count) = (0.0, 0.0, 0.0, 0.0);
+    let mut loss = 0.0;
     for (task, decisions) in tasks.iter().zip(&trial.decisions) {
         let held = &fold.held[task.samples];
         let decided: BTreeMap<usize, f64> = held
@@ -201,6 +204,8 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
                         if (*decision > 0.0) == (*label > 0.0) {
                             right += cost;
                         }
+                        let margin = label * decision;
+                        loss += cost * ((-margin).max(0.0) + (-margin.abs()).exp().ln_1p());
                     }
                 }
             }
@@ -217,7 +222,9 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
             Targets::Unlabelled => {}
         }
     }
-    if count > 0.0 {
+    if count > 0.0 && has_odds {
+        (-loss / count).exp()
+    } else if count > 0.0 {
         right / count
     } else {
         1.0 - left / total
