@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use mtmkl::kernel::KernelView;
-use mtmkl::task_kernel::{ALL, OWN, SIMILARITY, TaskKernels};
+use mtmkl::task_kernel::{SIMILARITY, TaskKernels};
+use mtmkl_table::{is_between_tasks, kernels_between_tasks};
 
 use crate::args::FitArgs;
 use crate::choices;
@@ -16,7 +17,7 @@ use crate::input::{self, TableOptions};
 /// When a kernel cannot be read, or there are no tasks.
 pub(crate) fn is_wanted(args: &FitArgs) -> Result<bool> {
     let kernels = choices::kernels(&args.registry, &args.kernel)?;
-    let is_wanted = !args.transfer.is_empty() || kernels.iter().any(is_said);
+    let is_wanted = !args.transfer.is_empty() || kernels.iter().any(is_between_tasks);
     let flag = match (
         &args.transfer[..],
         &args.task_similarity,
@@ -40,12 +41,6 @@ pub(crate) fn is_wanted(args: &FitArgs) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether a specification says itself which tasks it is between.
-fn is_said(view: &KernelView) -> bool {
-    let head = view.name.split('@').next().unwrap_or_default();
-    view.between.is_some() || head.ends_with(&format!("*{ALL}"))
-}
-
 /// Each kernel with each of the task kernels, unless it says itself which, and an offset for each task.
 ///
 /// # Errors
@@ -55,30 +50,17 @@ pub(crate) fn kernels(
     views: Vec<KernelView>,
     known: &TaskKernels,
 ) -> Result<Vec<KernelView>> {
-    let mut words = Vec::new();
-    for word in &args.transfer {
-        let meant = known.meant_by(word.trim());
-        words.extend(meant.with_context(|| format!("--transfer {}", args.transfer.join(",")))?);
+    if !args.no_task_offset && views.iter().all(|view| view.kernel.base().is_given()) {
+        bail!(
+            "--transfer: precomputed kernels alone leave no room for an offset of each task; add --no-task-offset"
+        );
     }
-    if words.is_empty() {
-        words.push(None);
-    }
-    let mut all = Vec::new();
-    for view in views {
-        if is_said(&view) {
-            all.push(view);
-        } else {
-            all.extend(words.iter().map(|word| view.clone().times(word.clone())));
-        }
-    }
-    let has_offset = |view: &KernelView| {
-        view.name.starts_with("constant") && view.between.as_deref() == Some(OWN)
-    };
-    if !args.no_task_offset && !all.iter().any(has_offset) {
-        let offset = args.registry.parse_kernels(&format!("constant*{OWN}"))?;
-        all.extend(offset);
-    }
-    Ok(all)
+    let views = views.into_iter().map(|view| {
+        let is_said = is_between_tasks(&view);
+        (view, is_said)
+    });
+    kernels_between_tasks(views.collect(), &args.transfer, known, !args.no_task_offset)
+        .with_context(|| format!("--transfer {}", args.transfer.join(",")))
 }
 
 /// The similarities of these tasks, in their order, from a table whose first column and header name tasks.

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use mtmkl::task_kernel::{GROUP, Origin, TaskKernels};
+use mtmkl::kernel::{KernelView, parse_kernels};
+use mtmkl::task_kernel::{ALL, GROUP, OWN, Origin, TaskKernels};
 use mtmkl::{Model, TaskTree};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,9 @@ impl Transfer {
             let mut paths: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
             for level in tree.levels(&tasks)? {
                 for (number, (_, members)) in level.groups.iter().enumerate() {
-                    members.iter().for_each(|&task| paths[task].push(number));
+                    for &task in members {
+                        paths[task].push(number);
+                    }
                 }
             }
             let mut order: Vec<usize> = (0..tasks.len()).collect();
@@ -63,7 +66,7 @@ impl Transfer {
     }
 
     /// The groups of each task as one, in the order of the task kernels, and the task of each row.
-    pub(crate) fn pooled(&self, groups: Vec<Group>, name: String) -> (Group, Vec<usize>) {
+    pub fn pooled(&self, groups: Vec<Group>, name: String) -> (Group, Vec<usize>) {
         let tasks = self.kernels.as_ref().map_or(&[][..], |own| own.tasks());
         let place = |group: &Group| tasks.iter().position(|task| *task == group.name);
         let mut placed: Vec<(usize, Group)> = (groups.into_iter())
@@ -85,6 +88,85 @@ impl Transfer {
     }
 }
 
+/// Whether a specification says itself which tasks it is between.
+pub fn is_between_tasks(view: &KernelView) -> bool {
+    let head = view.name.split('@').next().unwrap_or_default();
+    view.between.is_some() || head.ends_with(&format!("*{ALL}"))
+}
+
+/// k_m(x, z) c_g(t, u): each kernel that does not say itself which tasks it is between (`true` beside it) with each of the task kernels that these
+/// words mean (`all` where there are none), and an offset for each task, `constant*own`, where it is wanted.
+///
+/// # Errors
+/// When there is no such task kernel.
+pub fn kernels_between_tasks(
+    views: Vec<(KernelView, bool)>,
+    words: &[String],
+    known: &TaskKernels,
+    with_offset: bool,
+) -> mtmkl::Result<Vec<KernelView>> {
+    let mut meant = Vec::new();
+    for word in words {
+        meant.extend(known.meant_by(word.trim())?);
+    }
+    if meant.is_empty() {
+        meant.push(None);
+    }
+    let mut all = Vec::new();
+    for (view, is_said) in views {
+        if is_said {
+            all.push(view);
+        } else {
+            all.extend(meant.iter().map(|word| view.clone().times(word.clone())));
+        }
+    }
+    if with_offset && !all.iter().any(is_offset) {
+        all.extend(parse_kernels(&format!("constant*{OWN}"))?);
+    }
+    Ok(all)
+}
+
+/// The specification of a kernel that says between which tasks it is, `*all` too.
+pub fn spec_between_tasks(view: &KernelView) -> Option<String> {
+    let mut said = view.clone();
+    said.between.get_or_insert_with(|| ALL.to_string());
+    said.spec()
+}
+
+/// Whether a kernel is an offset for each task.
+fn is_offset(view: &KernelView) -> bool {
+    let is_constant = view
+        .kernel
+        .spec()
+        .is_some_and(|spec| spec.starts_with("constant"));
+    is_constant && view.between.as_deref() == Some(OWN)
+}
+
+/// What the part of a prediction that an offset for each task makes is called.
+const OFFSET: &str = "offset";
+
+/// The level of each kernel: `all`, the name of its task kernel, or `offset`.
+pub fn levels_of(kernels: &[KernelView]) -> Vec<String> {
+    let level = |view: &KernelView| match &view.between {
+        _ if is_offset(view) => OFFSET.to_string(),
+        Some(word) => word.clone(),
+        None => ALL.to_string(),
+    };
+    kernels.iter().map(level).collect()
+}
+
+/// The tree that the values of nested columns make, for rows of a table in any order: tasks, and so groups, are in the order of names.
+///
+/// # Errors
+/// As [`TaskTree::from_columns`].
+pub fn tree_of_columns<'a>(
+    columns: &[&str],
+    mut rows: Vec<(&'a str, Vec<Option<&'a str>>)>,
+) -> Result<TaskTree> {
+    rows.sort_by(|(a, _), (b, _)| by_number_then_text(a, b));
+    Ok(TaskTree::from_columns(columns, rows)?)
+}
+
 impl Frame {
     /// The task that rows of a table are of, as a model with kernels between tasks knows it: of one that was never seen the groups, where the
     /// table has their columns.
@@ -96,24 +178,38 @@ impl Frame {
         records: &Records,
         rows: &[usize],
     ) -> Option<Origin> {
+        let first = rows.first().map(|&row| records.positions[row]);
+        let value = |column: &String| {
+            let names = Names::of(table, column, &[]).ok()?;
+            Some(names.get(first?).to_string())
+        };
+        let values: Vec<Option<String>> = self.group_columns().iter().map(value).collect();
+        self.origin_of(model, task, &values)
+    }
+
+    /// The same where the values of the columns that place tasks are known; of groups that are no columns, the one in the only level.
+    pub fn origin_of(
+        &self,
+        model: &Model,
+        task: &str,
+        values: &[Option<String>],
+    ) -> Option<Origin> {
         let origins = model.support_sets().first()?.origins.as_ref()?;
-        let columns = self.transfer.as_ref().map_or(&[][..], |own| &own.columns);
+        let columns = self.group_columns();
         let mut groups = Vec::new();
-        let mut path: Vec<String> = Vec::new();
-        for column in columns {
-            let first = rows.first().map(|&row| records.positions[row]);
-            let value = first.and_then(|position| {
-                let names = Names::of(table, column, &[]).ok()?;
-                Some(names.get(position).to_string())
-            });
-            let Some(value) = value.filter(|value| !value.is_empty()) else {
+        let mut path: Vec<&str> = Vec::new();
+        for (at, value) in values.iter().enumerate() {
+            let Some(value) = value.as_deref().filter(|value| !value.is_empty()) else {
                 break;
             };
-            let kernel = if columns.len() == 1 { GROUP } else { column };
-            path.push(value.clone());
+            let kernel = match columns.get(at) {
+                Some(column) if values.len() > 1 => column,
+                _ => GROUP,
+            };
+            path.push(value);
             // Groups of the same name in different groups are called by all names on the way.
             groups.push((kernel.to_string(), path.join("/")));
-            groups.push((kernel.to_string(), value));
+            groups.push((kernel.to_string(), value.to_string()));
         }
         Some(origins.kernels.origin(task, &groups))
     }

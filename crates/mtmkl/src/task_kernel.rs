@@ -80,8 +80,8 @@ pub struct Origins {
     pub of: Arc<Vec<usize>>,
 }
 
-fn wrong(value: impl ToString, expected: &str) -> Error {
-    Error::param("task kernels", value.to_string(), expected)
+fn wrong(value: impl Into<String>, expected: &str) -> Error {
+    Error::param("task kernels", value.into(), expected)
 }
 
 impl TaskKernels {
@@ -146,7 +146,9 @@ impl TaskKernels {
                 let mut values = vec![0.0; tasks * tasks];
                 for (_, members) in &level.groups {
                     for &t in members {
-                        members.iter().for_each(|&u| values[t * tasks + u] += 1.0);
+                        for &u in members {
+                            values[t * tasks + u] += 1.0;
+                        }
                     }
                 }
                 Form::Similarity { values }
@@ -190,7 +192,7 @@ impl TaskKernels {
         }
         let smallest =
             crate::linalg::extreme_eigenvalues(&values, tasks).map_or(f64::NAN, |(low, _)| low);
-        if !(smallest >= -ROUNDING * largest) {
+        if smallest.is_nan() || smallest < -ROUNDING * largest {
             return Err(wrong(
                 format!("similarities with the eigenvalue {smallest}"),
                 expected,
@@ -247,10 +249,10 @@ impl TaskKernels {
             let known: Vec<&str> = std::iter::once(ALL)
                 .chain(self.kernels.iter().map(|kernel| kernel.name.as_str()))
                 .collect();
-            let way = if word == GROUP {
-                "; groups of tasks are given as a column or as a tree"
-            } else {
-                ""
+            let way = match word {
+                GROUP => "; groups of tasks are given as a column or as a tree",
+                SIMILARITY => "; similarities of tasks are given as a matrix",
+                _ => "",
             };
             return Err(Error::param(
                 "transfer",
