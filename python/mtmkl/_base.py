@@ -415,7 +415,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = self._asked(X, task)
         answers: list[Answer] = []
-        for name, rows in groups(table.tasks, table.count, self._model.task_names[0]):
+        for name, rows in self._parts(table):
             number = self._frame.set_of(self._model, name)
             if number is None:
                 decisions = self._new_task(name, table, rows)[:, np.newaxis]
@@ -425,7 +425,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         return table.count, answers
 
     def variance_shares(self, X: Any, task: Any = None) -> dict[str, Any]:
-        """How much is shared at which level, of a model with ``transfer``: Var(f_g) / Σ_h Var(f_h), f_g being what level g adds to predictions.
+        """Var(f_g) / Σ_h Var(f_h) for each level g of a model with ``transfer``, f_g being what it adds to predictions.
 
         The levels are "all", those of groups, "own" (or "similarity"), and "offset", an offset of each task. Kernel weights say less, since
         they are flatter than the functions they belong to. With more than two classes the variances of the machines are added.
@@ -448,13 +448,12 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         names = self._model.task_names
         machines = [np.zeros((len(self.kernel_names_), table.count)) for _ in names]
         of = np.zeros(table.count, dtype=np.intp)
-        tasks = []
-        for name, rows in groups(table.tasks, table.count, names[0]):
+        tasks = [name for name, _ in groups(table.tasks, table.count, names[0])]
+        for name, rows in self._parts(table):
             new = self._input(table, rows, 0, name)
             for machine, values in zip(names, machines, strict=True):
                 values[:, rows] = self._model.contributions(machine, new)
-            of[rows] = len(tasks)
-            tasks.append(name)
+            of[rows] = tasks.index(name)
         levels, overall, own = _core.variance_shares(machines, self._model.kernel_levels, of.tolist(), len(tasks))
         return {
             "overall": dict(zip(levels, overall.tolist(), strict=True)),
@@ -504,19 +503,41 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             return table if table.rows is None else replace(table, rows=self._frame.scaled(table.rows))
         return program_rows(self._frame, X, task, known)
 
+    def _parts(self, table: Table) -> list[tuple[str, NDArray[np.intp]]]:
+        """The rows of each task; those of one that was never seen go by the groups that X has for them."""
+        only = self._model.task_names[0]
+        by_task = groups(table.tasks, table.count, only)
+        if not table.groups or self._model.task_kernels is None:
+            return by_task
+        known = set(self._frame.tasks(self._model))
+        parts: list[tuple[str, NDArray[np.intp]]] = []
+        for name, rows in by_task:
+            if name in known:
+                parts.append((name, rows))
+                continue
+            by_groups: dict[tuple[str | None, ...], list[int]] = {}
+            for row in rows.tolist():
+                by_groups.setdefault(tuple(self._cells(table, row)), []).append(row)
+            parts.extend((name, np.array(own, dtype=np.intp)) for own in by_groups.values())
+        return parts
+
+    def _cells(self, table: Table, row: int) -> list[str | None]:
+        """What the columns of groups say of a row."""
+        columns = self._frame.group_columns
+        given = dict(table.groups)
+        known = zip(columns, known_groups(self._model, columns), strict=True)
+        return [
+            group_texts(given[column][row : row + 1], f"X, column {column!r}", names)[0] if column in given else None
+            for column, names in known
+        ]
+
     def _origin(self, table: Table, rows: NDArray[np.intp], task: str | None) -> tuple[_core.Frame, str, list[str | None]] | None:
         """The task that rows are of and, of one that was never seen, its groups; None where each task has machines of its own."""
         if task is None or self._model.task_kernels is None:
             return None
-        columns = self._frame.group_columns
-        if not columns:
-            return self._frame, task, [self._places[task]] if task in self._places else []
-        cells: list[str | None] = [None] * len(columns)
-        given = dict(table.groups)
-        for at, (column, known) in enumerate(zip(columns, known_groups(self._model, columns), strict=True)):
-            if column in given and len(rows):
-                [cells[at]] = group_texts(given[column][rows[:1]], f"X, column {column!r}", known)
-        return self._frame, task, cells
+        if self._frame.group_columns:
+            return self._frame, task, self._cells(table, int(rows[0])) if len(rows) else []
+        return self._frame, task, [self._places[task]] if task in self._places else []
 
     def _input(self, table: Table, rows: NDArray[np.intp], set: int, task: str | None = None) -> New:
         """These rows of a task for the machines on a sample set."""

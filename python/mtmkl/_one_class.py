@@ -204,17 +204,18 @@ class MKLOneClassSVM(_OneClass):
         The column of X (name or index) that has the task of each row. It is no feature. Without it, `fit` and `predict` take an array
         ``task``, or there is one task.
     new_tasks : {"error", "common"}, default="error"
-        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share. With ``transfer`` every task is
-        predicted: a new one from what all share and, where its group is known (a column of X, or ``groups`` has it), from the group's too.
+        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share. With ``transfer`` every
+        task is predicted: a new one from what all share and, where its group is known (a column of X, or ``groups`` has it), from the
+        group's too.
     transfer : list of str or str, optional
-        Share what is learned, not only weights: one machine on the rows of all tasks, with each kernel times each of these task kernels. "all"
-        is a function that all tasks share, "group" one of each group of tasks (of each level), "own" one of each task's own, "similarity"
-        one by a matrix; ``["all", "own"]`` or ``"all,group,own"``. Kernels may say it themselves, ``"linear*all"``, ``"rbf*own"``. What is
-        said of tasks elsewhere, balanced classes and targets standardised task by task, is then said of all rows together.
+        Share what is learned, not only weights: one machine on the rows of all tasks, with each kernel times each of these task kernels.
+        "all" is a function that all tasks share, "group" one of each group of tasks (of each level), "own" one of each task's own,
+        "similarity" one by a matrix; ``["all", "own"]`` or ``"all,group,own"``. Kernels may say it themselves, ``"linear*all"``,
+        ``"rbf*own"``. What is said of each task elsewhere, balanced classes and standardised targets, is then said of all rows together.
     groups : mapping, str, list of str or square matrix, optional
-        The groups of tasks for "group": a mapping from task to group (which may have tasks to come), columns of X, outermost first (which are
-        no features), or a tree, ``{"north": {"oslo": ["a", "b"]}, "south": ["c"]}``; for "similarity" a positive semi-definite matrix, a
-        DataFrame with tasks as index and columns or an array in the order of names.
+        The groups of tasks for "group": a mapping from task to group (which may have tasks to come), columns of X, outermost first (which
+        are no features), or a tree, ``{"north": {"oslo": ["a", "b"]}, "south": ["c"]}``; for "similarity" a positive semi-definite
+        matrix, a DataFrame with tasks as index and columns or an array in the order of names.
     task_offset : bool, default=True
         Whether each task has an offset of its own (with a ridge on it) under ``transfer``.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
@@ -331,17 +332,18 @@ class MKLSVDD(_OneClass):
         The column of X (name or index) that has the task of each row. It is no feature. Without it, `fit` and `predict` take an array
         ``task``, or there is one task.
     new_tasks : {"error", "common"}, default="error"
-        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share. With ``transfer`` every task is
-        predicted: a new one from what all share and, where its group is known (a column of X, or ``groups`` has it), from the group's too.
+        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share. With ``transfer`` every
+        task is predicted: a new one from what all share and, where its group is known (a column of X, or ``groups`` has it), from the
+        group's too.
     transfer : list of str or str, optional
-        Share what is learned, not only weights: one machine on the rows of all tasks, with each kernel times each of these task kernels. "all"
-        is a function that all tasks share, "group" one of each group of tasks (of each level), "own" one of each task's own, "similarity"
-        one by a matrix; ``["all", "own"]`` or ``"all,group,own"``. Kernels may say it themselves, ``"linear*all"``, ``"rbf*own"``. What is
-        said of tasks elsewhere, balanced classes and targets standardised task by task, is then said of all rows together.
+        Share what is learned, not only weights: one machine on the rows of all tasks, with each kernel times each of these task kernels.
+        "all" is a function that all tasks share, "group" one of each group of tasks (of each level), "own" one of each task's own,
+        "similarity" one by a matrix; ``["all", "own"]`` or ``"all,group,own"``. Kernels may say it themselves, ``"linear*all"``,
+        ``"rbf*own"``. What is said of each task elsewhere, balanced classes and standardised targets, is then said of all rows together.
     groups : mapping, str, list of str or square matrix, optional
-        The groups of tasks for "group": a mapping from task to group (which may have tasks to come), columns of X, outermost first (which are
-        no features), or a tree, ``{"north": {"oslo": ["a", "b"]}, "south": ["c"]}``; for "similarity" a positive semi-definite matrix, a
-        DataFrame with tasks as index and columns or an array in the order of names.
+        The groups of tasks for "group": a mapping from task to group (which may have tasks to come), columns of X, outermost first (which
+        are no features), or a tree, ``{"north": {"oslo": ["a", "b"]}, "south": ["c"]}``; for "similarity" a positive semi-definite
+        matrix, a DataFrame with tasks as index and columns or an array in the order of names.
     task_offset : bool, default=True
         Whether each task has an offset of its own (with a ridge on it) under ``transfer``.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"

@@ -135,7 +135,7 @@ def group_texts(values: Any, what: str, known: Sequence[str] | None = None) -> l
 def _position(X: Any, key: Any, what: str) -> int:
     """The position of a column of X, given by name or index."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
-        names = list(X.columns)
+        names: list[Any] = list(X.columns)
         if isinstance(key, int | np.integer) and key not in names:
             if not -len(names) <= key < len(names):
                 raise ValueError(f"{what} is {key}, but X has {len(names)} columns")
@@ -148,10 +148,22 @@ def _position(X: Any, key: Any, what: str) -> int:
             f"{what} is {key!r}, the name of a column, but X is {type(X).__name__} without column names; give the column's index, "
             'or keep the names with set_output(transform="pandas") on the steps before'
         )
-    shape = np.shape(X)
+    shape: tuple[int, ...] = np.shape(X)
     if len(shape) != 2 or not -shape[1] <= key < shape[1]:
         raise ValueError(f"{what} is {key!r}, expected the index of a column of X, which has shape {shape}")
     return int(key) % shape[1]
+
+
+def column_of(X: Any, key: Any, what: str) -> Any:
+    """A column of X, given by name or index."""
+    [found], _ = _taken(X, [_position(X, key, what)])
+    return found
+
+
+def without_columns(X: Any, keys: Sequence[Any]) -> Any:
+    """X without some of its columns; numbers, where it has no names."""
+    _, rest = _taken(X, [_position(X, key, "column") for key in keys])
+    return rest if hasattr(rest, "columns") else rest.astype(np.float64)
 
 
 def _taken(X: Any, positions: Sequence[int]) -> tuple[list[Any], Any]:
@@ -190,7 +202,8 @@ def read(
     if isinstance(estimator.kernels, str) and estimator.kernels == "precomputed":
         if places:
             raise ValueError(
-                f'groups is {estimator.groups!r}, columns of X, but with kernels="precomputed" X has none; give a mapping from task to group'
+                f'groups is {estimator.groups!r}, columns of X, but with kernels="precomputed" X has none; give a mapping from task '
+                "to group"
             )
         return _read_stack(estimator, X, y, task=task, with_y=with_y, column=column, reset=reset, known=known, **check)
     numeric = {"dtype": np.float64, "order": "C"}

@@ -64,6 +64,19 @@ def _specs(kernels: Any) -> list[str]:
     return [entry for entry in kept if isinstance(entry, str)]
 
 
+def without_tasks(kernels: Any) -> list[Any]:
+    """The same kernels, none of them between tasks and each of them once."""
+    found: list[Any] = []
+    for entry in [kernels] if isinstance(kernels, str) else kernels:
+        if isinstance(entry, str):
+            found.extend(spec for spec in _core.without_tasks(entry) if spec not in found)
+        elif isinstance(entry, tuple) and isinstance(entry[1], str):
+            found.extend((f"{entry[0]} {spec}", spec, entry[2]) for spec in _core.without_tasks(entry[1]))
+        else:
+            found.append(entry)
+    return found
+
+
 def columns_of(groups: Any) -> list[Any]:
     """The columns of X (names or indices) that name groups, where they do."""
     if isinstance(groups, str | int | np.integer) and not isinstance(groups, bool):
@@ -78,12 +91,16 @@ def check(estimator: Any, has_tasks: bool) -> None:
     if not is_wanted(estimator):
         for name, is_said in (("groups", estimator.groups is not None), ("task_offset", not estimator.task_offset)):
             if is_said:
-                raise ValueError(f"{name} is of transfer, and nothing is to be transferred; say what is shared, as in transfer=['all', 'own']")
+                raise ValueError(
+                    f"{name} is of transfer, and nothing is to be transferred; say what is shared, as in transfer=['all', 'own']"
+                )
         return
     if not has_tasks:
         raise ValueError("transfer is between tasks, and there are none: name the column that has them, task=…, or give fit(X, y, task=…)")
     if isinstance(estimator.sharing, Hierarchy):
-        raise ValueError("sharing is a Hierarchy of tasks, but with transfer one machine learns from all of them; give the tree as groups=…")
+        raise ValueError(
+            "sharing is a Hierarchy of tasks, but with transfer one machine learns from all of them; give the tree as groups=…"
+        )
     if estimator.task_offset and isinstance(estimator.kernels, str) and estimator.kernels == "precomputed":
         raise ValueError("precomputed kernels leave no room for an offset of each task; give task_offset=False")
 
@@ -133,8 +150,8 @@ def _similarity(given: Any, tasks: list[str]) -> NDArray[np.float64]:
         values = np.empty(0)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ValueError(
-            f"groups is {type(given).__name__}, expected a mapping from task to group, the name of a column of X or several, a tree of groups "
-            "(a dict with lists of tasks inside), or a square matrix of similarities"
+            f"groups is {type(given).__name__}, expected a mapping from task to group, the name of a column of X or several, a tree of "
+            "groups (a dict with lists of tasks inside), or a square matrix of similarities"
         )
     if hasattr(given, "columns"):
         columns = texts(list(given.columns), "groups, columns", tasks).tolist()
@@ -142,12 +159,14 @@ def _similarity(given: Any, tasks: list[str]) -> NDArray[np.float64]:
         rows = texts(list(given.index), "groups, index", tasks).tolist() if hasattr(given, "index") else columns
         for task in tasks:
             if task not in columns or task not in rows:
-                raise ValueError(f"groups has no {'column' if task not in columns else 'row'} for the task {task!r}; it has {_some(columns)}")
+                raise ValueError(
+                    f"groups has no {'column' if task not in columns else 'row'} for the task {task!r}; it has {_some(columns)}"
+                )
         return np.ascontiguousarray(values[np.ix_([rows.index(task) for task in tasks], [columns.index(task) for task in tasks])])
     if len(values) != len(tasks):
         raise ValueError(
-            f"groups is a matrix of {len(values)} tasks, expected a row and a column for each of the {len(tasks)} tasks of fit, {_some(tasks)}, in "
-            "this order; a pandas DataFrame says which row is whose"
+            f"groups is a matrix of {len(values)} tasks, expected a row and a column for each of the {len(tasks)} tasks of fit, "
+            f"{_some(tasks)}, in this order; a pandas DataFrame says which row is whose"
         )
     return np.ascontiguousarray(values)
 

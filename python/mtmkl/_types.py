@@ -46,8 +46,8 @@ class Limits(TypedDict):
 
 
 class New(TypedDict):
-    """New samples: rows, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core; where kernels are between tasks,
-    their task and its groups."""
+    """New samples: rows, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core; where kernels are between
+    tasks, their task and its groups."""
 
     count: int
     threads: int

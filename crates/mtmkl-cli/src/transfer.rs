@@ -69,6 +69,13 @@ pub(crate) fn kernels(
 /// When a task is missing, or something is no number.
 pub(crate) fn similarity(path: &Path, tasks: &[String]) -> Result<Vec<f64>> {
     let table = input::read_table(path, None, &TableOptions::default())?;
+    // Which column names tasks is known now: `007` and `7` are two.
+    let first = table.column_names().next().map(str::to_string);
+    let options = TableOptions {
+        text: first.into_iter().collect(),
+        ..TableOptions::default()
+    };
+    let table = input::read_table(path, None, &options)?;
     let columns: Vec<&str> = table.column_names().collect();
     let first = columns.first().copied().unwrap_or_default();
     let rows = mtmkl_table::Names::of(&table, first, &[])?;

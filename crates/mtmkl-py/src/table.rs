@@ -404,12 +404,8 @@ impl Frame {
 
     /// The tasks of the table that a model knows.
     fn tasks(&self, model: &Model) -> Vec<String> {
-        if let Some(known) = model.between() {
-            return known.tasks().to_vec();
-        }
-        let machines = model.core().tasks().iter().map(|task| &task.name);
-        let tasks = self.frame.goal.tasks_of(machines);
-        tasks.into_iter().map(str::to_string).collect()
+        let known = self.frame.known_tasks(model.core()).into_iter();
+        known.map(str::to_string).collect()
     }
 
     /// Each class' score from the decision values of the machines on a sample set: those themselves, or votes; −∞ for classes that its task does

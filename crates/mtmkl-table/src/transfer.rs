@@ -1,6 +1,7 @@
 //! One machine on the rows of all tasks, with kernels between tasks (see [`mtmkl::task_kernel`]): the samples of all tasks are one set, which knows
 //! the task of each.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mtmkl::kernel::{KernelView, parse_kernels};
@@ -168,26 +169,37 @@ pub fn tree_of_columns<'a>(
 }
 
 impl Frame {
-    /// The task that rows of a table are of, as a model with kernels between tasks knows it: of one that was never seen the groups, where the
-    /// table has their columns.
-    pub fn origin(
+    /// The task that rows of a table are of, as a model with kernels between tasks knows it, with the rows that are of it: those of a task that was
+    /// never seen go by the groups that the table has for them. None where each task has machines of its own.
+    pub fn origins(
         &self,
         model: &Model,
         task: &str,
         table: &Table,
         records: &Records,
-        rows: &[usize],
-    ) -> Option<Origin> {
-        let first = rows.first().map(|&row| records.positions[row]);
-        let value = |column: &String| {
-            let names = Names::of(table, column, &[]).ok()?;
-            Some(names.get(first?).to_string())
+        rows: Vec<usize>,
+    ) -> Vec<(Option<Origin>, Vec<usize>)> {
+        let columns = self.group_columns().iter();
+        let names: Vec<Option<Names>> = columns
+            .map(|column| Names::of(table, column, &[]).ok())
+            .collect();
+        if self.known_tasks(model).contains(&task) || names.iter().all(Option::is_none) {
+            return vec![(self.origin_of(model, task, &[]), rows)];
+        }
+        let mut by_groups: BTreeMap<Vec<Option<String>>, Vec<usize>> = BTreeMap::new();
+        for row in rows {
+            let at = records.positions[row];
+            let value = |own: &Option<Names>| Some(own.as_ref()?.get(at).to_string());
+            let values = names.iter().map(value).collect();
+            by_groups.entry(values).or_default().push(row);
+        }
+        let origin = |(values, rows): (Vec<Option<String>>, Vec<usize>)| {
+            (self.origin_of(model, task, &values), rows)
         };
-        let values: Vec<Option<String>> = self.group_columns().iter().map(value).collect();
-        self.origin_of(model, task, &values)
+        by_groups.into_iter().map(origin).collect()
     }
 
-    /// The same where the values of the columns that place tasks are known; of groups that are no columns, the one in the only level.
+    /// The task with these values in the columns that place tasks; of groups that are no columns, the one in the only level.
     pub fn origin_of(
         &self,
         model: &Model,
@@ -212,6 +224,16 @@ impl Frame {
             groups.push((kernel.to_string(), value.to_string()));
         }
         Some(origins.kernels.origin(task, &groups))
+    }
+
+    /// The tasks of the table that a model knows.
+    pub fn known_tasks<'a>(&'a self, model: &'a Model) -> Vec<&'a str> {
+        let sets = model.support_sets().first();
+        if let Some(origins) = sets.and_then(|set| set.origins.as_ref()) {
+            return origins.kernels.tasks().iter().map(String::as_str).collect();
+        }
+        let machines = model.tasks().iter().map(|task| &task.name);
+        self.goal.tasks_of(machines)
     }
 
     /// The names of the columns that place tasks.
