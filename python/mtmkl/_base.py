@@ -247,7 +247,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _set(self, table: Table, members: NDArray[np.intp], kernels: Kernels) -> Set:
         origin: list[int] = members.tolist()
         if table.stack is not None:
-            everything = len(members) == table.count
+            everything = np.array_equal(members, np.arange(table.count))
             values = table.stack.values
             grams = [
                 (f"K{at}", gram if everything else np.ascontiguousarray(gram[np.ix_(members, members)])) for at, gram in enumerate(values)
