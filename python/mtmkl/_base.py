@@ -21,7 +21,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from . import _core
 from ._kernels import Kernels, Matrix, precomputed, resolve
 from ._sharing import sharing_spec
-from ._table import Table, groups, program_rows, read, text
+from ._table import Table, group_texts, groups, program_rows, read, text
+from ._transfer import is_wanted, known_groups, made
 from ._types import Limits, New, Set, Task
 
 Vector = NDArray[np.float64]
@@ -92,6 +93,9 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     radius: float
     task: Any
     new_tasks: str
+    transfer: Any
+    groups: Any
+    task_offset: bool
     normalize: Any
     scale: str
     indefinite: str
@@ -141,25 +145,33 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         if table.rows is not None:
             specs = [spec for _, spec in self._resolved(table).pairs]
             scales = _core.column_scales(table.rows, weights, str(self.scale), specs)
-        position = table.indices.index(-1) if -1 in table.indices else -1
+        shared = made(self, table) if is_wanted(self) else None
         frame = _core.Frame(
             table.columns,
             scales,
             target_name or "target" if self._kind != "none" else None,
-            None if table.tasks is None else table.names[position] if position >= 0 else "task",
+            None if table.tasks is None else table.task_name or "task",
             json.dumps(goal),
+            None if shared is None else shared.between,
         )
         if table.rows is not None:
             table = replace(table, rows=frame.scaled(table.rows))
         named = None if table.tasks is None else table.tasks.tolist()
         same = np.arange(table.count, dtype=np.float64) if self._apart else values
         same = None if same is None else np.ascontiguousarray(same)
-        for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", weights, same):
-            names.append(name)
-            origins.append(own_rows.astype(np.intp))
-            counts.append(own_weights)
         kernels = self._resolved(table)
-        sets = [self._set(table, members, kernels) for members in origins]
+        if shared is None:
+            for name, own_rows, own_weights in _core.sample_sets(table.rows, named, target_name or "all", weights, same):
+                names.append(name)
+                origins.append(own_rows.astype(np.intp))
+                counts.append(own_weights)
+            sets = [self._set(table, members, kernels) for members in origins]
+        else:
+            kernels = shared.kernels(kernels)
+            own_rows, own_weights, of = shared.between.pooled(table.rows, named or [], target_name or "all", weights, same)
+            names, origins, counts = [target_name or "all"], [own_rows.astype(np.intp)], [own_weights]
+            sets = [{**self._set(table, origins[0], kernels), "tasks": (shared.between, of)}]
+            extra = {**(extra or {}), "transfer": shared.about}
         tasks: list[Task] = []
         totals: list[float] = []
         for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
@@ -235,16 +247,16 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _set(self, table: Table, members: NDArray[np.intp], kernels: Kernels) -> Set:
         origin: list[int] = members.tolist()
         if table.stack is not None:
-            everything = len(members) == table.count
+            everything = np.array_equal(members, np.arange(table.count))
             values = table.stack.values
             grams = [
                 (f"K{at}", gram if everything else np.ascontiguousarray(gram[np.ix_(members, members)])) for at, gram in enumerate(values)
             ]
-            return {"values": None, "columns": [], "grams": grams, "origin": origin}
+            return {"values": None, "columns": [], "grams": grams, "origin": origin, "tasks": None}
         assert table.rows is not None
         rows = table.rows[members] if kernels.calls else table.rows
         grams = [(call.name, call.matrix(rows, rows)) for call in kernels.calls]
-        return {"values": table.rows, "columns": table.columns, "grams": grams, "origin": origin}
+        return {"values": table.rows, "columns": table.columns, "grams": grams, "origin": origin, "tasks": None}
 
     def _number(self, name: str) -> float:
         value = getattr(self, name)
@@ -340,6 +352,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         """Takes the fitted attributes from the model."""
         self._model = model
         self._frame = _core.Frame.of(model)
+        # The groups of tasks by name, of those that were never seen too.
+        self._places: dict[str, str | None] = json.loads(model.notes.get("python", "{}")).get("transfer", {}).get("mapping", {})
         rows: list[list[int]] = json.loads(model.notes.get("training-rows", "[]"))
         machine = json.loads(model.machine)
         for name in self._prices():
@@ -399,20 +413,52 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def _answers(self, X: Any, task: Any) -> tuple[int, list[Answer]]:
         """How many samples, and for each task of them what its machines say."""
         check_is_fitted(self)
-        table = self._new(X, task)
-        if self._frame.task is None and table.tasks is not None:
-            raise ValueError("task is given, but the model was fitted without tasks")
-        if self._frame.task is not None and table.tasks is None:
-            raise ValueError("the model was fitted with tasks: give the task of each row, predict(X, task=…)")
+        table = self._asked(X, task)
         answers: list[Answer] = []
-        for name, rows in groups(table.tasks, table.count, self._model.task_names[0]):
+        for name, rows in self._parts(table):
             number = self._frame.set_of(self._model, name)
             if number is None:
                 decisions = self._new_task(name, table, rows)[:, np.newaxis]
             else:
-                decisions = self._model.decisions(number, self._input(table, rows, number))
+                decisions = self._model.decisions(number, self._input(table, rows, number, name))
             answers.append(Answer(rows, number, decisions))
         return table.count, answers
+
+    def variance_shares(self, X: Any, task: Any = None) -> dict[str, Any]:
+        """Var(f_g) / Σ_h Var(f_h) for each level g of a model with ``transfer``, f_g being what it adds to predictions.
+
+        The levels are "all", those of groups, "own" (or "similarity"), and "offset", an offset of each task. Kernel weights say less, since
+        they are flatter than the functions they belong to. With more than two classes the variances of the machines are added.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            The rows over which predictions vary.
+        task : array-like of shape (n_samples,) or one task for all, optional
+
+        Returns
+        -------
+        dict
+            "overall", the share of each level over all rows, and "tasks", the same over the rows of each task: nan where nothing varies.
+        """
+        check_is_fitted(self)
+        if self._model.task_kernels is None:
+            raise ValueError("variance_shares is of models with transfer; fit with transfer=['all', 'own'], say")
+        table = self._asked(X, task)
+        names = self._model.task_names
+        machines = [np.zeros((len(self.kernel_names_), table.count)) for _ in names]
+        of = np.zeros(table.count, dtype=np.intp)
+        tasks = [name for name, _ in groups(table.tasks, table.count, names[0])]
+        for name, rows in self._parts(table):
+            new = self._input(table, rows, 0, name)
+            for machine, values in zip(names, machines, strict=True):
+                values[:, rows] = self._model.contributions(machine, new)
+            of[rows] = tasks.index(name)
+        levels, overall, own = _core.variance_shares(machines, self._model.kernel_levels, of.tolist(), len(tasks))
+        return {
+            "overall": dict(zip(levels, overall.tolist(), strict=True)),
+            "tasks": {name: dict(zip(levels, row, strict=True)) for name, row in zip(tasks, own.tolist(), strict=True)},
+        }
 
     def _decisions(self, X: Any, task: Any) -> Vector:
         """The decision value of each sample, where each task has one machine."""
@@ -440,6 +486,15 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             way = "its sharing has no common part, from which a new task could be predicted"
         raise ValueError(f"the model was not fitted on the task {name!r}, but on {shown}; {way}")
 
+    def _asked(self, X: Any, task: Any) -> Table:
+        """New samples, with tasks where the model has some."""
+        table = self._new(X, task)
+        if self._frame.task is None and table.tasks is not None:
+            raise ValueError("task is given, but the model was fitted without tasks")
+        if self._frame.task is not None and table.tasks is None:
+            raise ValueError("the model was fitted with tasks: give the task of each row, predict(X, task=…)")
+        return table
+
     def _new(self, X: Any, task: Any) -> Table:
         """New samples; those of a program's model are treated as the program would."""
         known = self._frame.tasks(self._model)
@@ -448,8 +503,45 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             return table if table.rows is None else replace(table, rows=self._frame.scaled(table.rows))
         return program_rows(self._frame, X, task, known)
 
-    def _input(self, table: Table, rows: NDArray[np.intp], set: int) -> New:
-        """These rows for the machines on a sample set."""
+    def _parts(self, table: Table) -> list[tuple[str, NDArray[np.intp]]]:
+        """The rows of each task; those of one that was never seen go by the groups that X has for them."""
+        only = self._model.task_names[0]
+        by_task = groups(table.tasks, table.count, only)
+        if not table.groups or self._model.task_kernels is None:
+            return by_task
+        known = set(self._frame.tasks(self._model))
+        parts: list[tuple[str, NDArray[np.intp]]] = []
+        for name, rows in by_task:
+            if name in known:
+                parts.append((name, rows))
+                continue
+            by_groups: dict[tuple[str | None, ...], list[int]] = {}
+            for row in rows.tolist():
+                by_groups.setdefault(tuple(self._cells(table, row)), []).append(row)
+            parts.extend((name, np.array(own, dtype=np.intp)) for own in by_groups.values())
+        return parts
+
+    def _cells(self, table: Table, row: int) -> list[str | None]:
+        """What the columns of groups say of a row."""
+        columns = self._frame.group_columns
+        given = dict(table.groups)
+        known = zip(columns, known_groups(self._model, columns), strict=True)
+        return [
+            group_texts(given[column][row : row + 1], f"X, column {column!r}", names)[0] if column in given else None
+            for column, names in known
+        ]
+
+    def _origin(self, table: Table, rows: NDArray[np.intp], task: str | None) -> tuple[_core.Frame, str, list[str | None]] | None:
+        """The task that rows are of and, of one that was never seen, its groups; None where each task has machines of its own."""
+        if task is None or self._model.task_kernels is None:
+            return None
+        if self._frame.group_columns:
+            return self._frame, task, self._cells(table, int(rows[0])) if len(rows) else []
+        return self._frame, task, [self._places[task]] if task in self._places else []
+
+    def _input(self, table: Table, rows: NDArray[np.intp], set: int, task: str | None = None) -> New:
+        """These rows of a task for the machines on a sample set."""
+        origin = self._origin(table, rows, task)
         everything = len(rows) == table.count
         if table.stack is not None:
             columns = np.asarray(json.loads(self._model.notes["training-rows"])[set], dtype=np.intp)
@@ -458,12 +550,14 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             else:
                 part = table.stack[np.ix_(rows, columns)]
                 values, own = part.values, part.own
-            names = [name or "" for name in self._model.given_names]
+            # Kernels between different tasks may be of one matrix.
+            names = list(dict.fromkeys(name or "" for name in self._model.given_names))
             return {
                 "count": len(rows),
                 "threads": threads(self.n_jobs),
                 "rows": None,
                 "grams": [(name, values[at], None if own is None else own[at]) for at, name in enumerate(names)],
+                "origin": origin,
             }
         assert table.rows is not None
         values = table.rows if everything else np.ascontiguousarray(table.rows[rows])
@@ -475,7 +569,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
                 cross[:, positions] = call.matrix(values, support)
             needed = self._model.normalize == "unit" or self._mass
             grams.append((call.name, cross, call.diagonal(values) if needed else None))
-        return {"count": len(rows), "threads": threads(self.n_jobs), "rows": values, "grams": grams}
+        return {"count": len(rows), "threads": threads(self.n_jobs), "rows": values, "grams": grams, "origin": origin}
 
     # -- files and pages -----------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from sklearn.utils.validation import indexable
 from ._base import MKLEstimator
 from ._search import MKLSearchCV
 from ._sharing import Fixed
+from ._table import without_columns
+from ._transfer import columns_of, is_wanted, without_tasks
 
 #: Folds of the training rows by which the best single kernel is chosen.
 _INNER = 3
@@ -50,7 +52,7 @@ def baselines(
     -------
     dict of str to ndarray of shape (n_splits,)
         "learned", the estimator as it is; "majority class" or "mean" (of each task); "uniform", all kernels alike; "best single", one
-        kernel; and with tasks "pooled", one model of all rows, and "each alone", nothing shared.
+        kernel; and with tasks "pooled", one model of all rows, and (but with ``transfer``) "each alone", nothing shared.
 
     Examples
     --------
@@ -89,7 +91,9 @@ def _answers(estimator: MKLEstimator) -> dict[str, Any]:
     }
     if estimator.task is not None:
         answers["pooled"] = _Pooled(estimator)
-        answers["each alone"] = clone(estimator).set_params(sharing="independent")
+        # One machine that learns from all tasks has no sharing between them that could be left out.
+        if not is_wanted(estimator):
+            answers["each alone"] = clone(estimator).set_params(sharing="independent")
     return answers
 
 
@@ -125,18 +129,17 @@ class _Pooled(_Around):
     """One model of the rows of all tasks."""
 
     def __init__(self, estimator: MKLEstimator) -> None:
-        self.column = estimator.task
-        self.model = clone(estimator).set_params(task=None)
+        self.columns = [estimator.task, *columns_of(estimator.groups)]
+        self.model = clone(estimator).set_params(task=None, transfer=None, groups=None, task_offset=True)
+        if is_wanted(self.model):
+            self.model.set_params(kernels=without_tasks(estimator.kernels))
 
     def fit(self, X: Any, y: Any) -> _Pooled:
         self.model.fit(self._others(X), y)
         return self
 
     def _others(self, X: Any) -> Any:
-        if hasattr(X, "columns"):
-            at = list(X.columns).index(self.column) if isinstance(self.column, str) else self.column
-            return X[[name for place, name in enumerate(X.columns) if place != at % len(X.columns)]]
-        return np.delete(np.asarray(X), self.column, axis=1).astype(np.float64)
+        return without_columns(X, self.columns)
 
     def predict(self, X: Any) -> Any:
         return self.model.predict(self._others(X))

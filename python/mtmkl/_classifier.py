@@ -17,6 +17,7 @@ from . import _core
 from ._base import Factors, MKLEstimator, Vector, class_values, sample_weights, target_name
 from ._sharing import Sharing
 from ._table import Table, groups, read, text, texts, whole
+from ._transfer import is_wanted
 from ._warnings import DataWarning
 
 
@@ -64,7 +65,20 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         The column of X (name or index) that has the task of each row. It is no feature. Without it, `fit` and `predict` take an array
         ``task``, or there is one task.
     new_tasks : {"error", "common"}, default="error"
-        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share.
+        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share. With ``transfer`` every
+        task is predicted: a new one from what all share and, where its group is known (a column of X, or ``groups`` has it), from the
+        group's too.
+    transfer : list of str or str, optional
+        Share what is learned, not only weights: one machine on the rows of all tasks, with each kernel times each of these task kernels.
+        "all" is a function that all tasks share, "group" one of each group of tasks (of each level), "own" one of each task's own,
+        "similarity" one by a matrix; ``["all", "own"]`` or ``"all,group,own"``. Kernels may say it themselves, ``"linear*all"``,
+        ``"rbf*own"``. What is said of each task elsewhere, balanced classes and standardised targets, is then said of all rows together.
+    groups : mapping, str, list of str or square matrix, optional
+        The groups of tasks for "group": a mapping from task to group (which may have tasks to come), columns of X, outermost first (which
+        are no features), or a tree, ``{"north": {"oslo": ["a", "b"]}, "south": ["c"]}``; for "similarity" a positive semi-definite
+        matrix, a DataFrame with tasks as index and columns or an array in the order of names.
+    task_offset : bool, default=True
+        Whether each task has an offset of its own (with a ridge on it) under ``transfer``.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
         How columns are scaled before kernels see them; kept in the model. "auto" is "standard", and "none" where a kernel needs values ≥ 0.
     normalize : {"auto", "variance", "unit", "none"}, default="auto"
@@ -134,7 +148,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     intercept_ : ndarray of shape (n_tasks,)
         b of each task's machine.
     n_features_in_ : int
-        Columns of X, the task column included.
+        Columns of X, those of tasks and groups included.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, where X has names that are all strings.
 
@@ -169,6 +183,9 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         radius: float = 1.0,
         task: str | int | None = None,
         new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
         scale: str = "auto",
         normalize: bool | str = "auto",
         indefinite: str = "check",
@@ -193,6 +210,9 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.radius = radius
         self.task = task
         self.new_tasks = new_tasks
+        self.transfer = transfer
+        self.groups = groups
+        self.task_offset = task_offset
         self.scale = scale
         self.normalize = normalize
         self.indefinite = indefinite
@@ -303,8 +323,10 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         return factors
 
     def _present(self, table: Table, codes: NDArray[np.intp], weights: Vector) -> list[dict[str, Any]]:
-        """The classes of each task, by their numbers; nothing where there are no tasks."""
+        """The classes of each task, by their numbers; nothing where there are no tasks, or one machine learns from all of them."""
         present: list[dict[str, Any]] = []
+        if is_wanted(self):
+            return present
         for name, rows in groups(table.tasks, table.count, "all") if table.tasks is not None else []:
             own = np.unique(codes[rows][weights[rows] > 0])
             if len(own) == 1:

@@ -33,6 +33,7 @@ from ._sharing import (
     WeightSet,
 )
 from ._table import whole
+from ._transfer import given_again, groups_of
 
 _ESTIMATORS: dict[str, type[MKLEstimator]] = {
     "svc": MKLClassifier,
@@ -101,6 +102,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         parameters.update(_limits(model.notes.get("settings", ""), estimator.get_params()))
     # What was given in Python comes back as it was; lists of kernels and sharing objects from the model.
     parameters.update(about.get("parameters", {}))
+    if model.task_kernels is not None:
+        parameters.update(_transfer(model, about.get("transfer"), frame.group_columns, any(given)))
     if "class_weight" in about:
         parameters["class_weight"] = dict(zip(estimator.classes_.tolist(), about["class_weight"], strict=True))
     if model.tolerance is not None:
@@ -120,6 +123,21 @@ def load(path: str | os.PathLike[str]) -> Any:
         estimator.n_features_in_ = len(frame.columns)
     estimator._adopt(model)
     return estimator
+
+
+def _transfer(model: _core.Model, about: dict[str, Any] | None, columns: list[str], given: bool) -> dict[str, Any]:
+    """The parameters of transfer: as they were given in Python, or as the kernels of a program's model say."""
+    if about is not None:
+        return {"transfer": about["words"] or None, "groups": given_again(about)}
+    known = json.loads(model.task_kernels or "{}")
+    levels = list(dict.fromkeys(level for level in model.kernel_levels if level != "offset"))
+    groups = given_again({"columns": columns}) if columns else groups_of(known["kernels"], known["tasks"])
+    # Kernels from a file say themselves between which tasks they are; matrices do not.
+    return {
+        "transfer": levels if given else None,
+        "groups": groups,
+        "task_offset": "offset" in model.kernel_levels,
+    }
 
 
 def _limits(settings: str, known: Collection[str]) -> dict[str, Any]:

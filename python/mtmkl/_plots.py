@@ -122,7 +122,7 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
     number = model._frame.set_of(model._model, name)
     if number is None:
         raise ValueError(f"the model was not fitted on the task {name!r}")
-    values = model._model.decisions(number, model._input(table, np.arange(len(grid)), number))
+    values = model._model.decisions(number, model._input(table, np.arange(len(grid)), number, name))
     by_class = model._frame.has_many_classes
     if by_class:
         count = len(model.classes_)

@@ -46,7 +46,20 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         The column of X (name or index) that has the task of each row. It is no feature. Without it, `fit` and `predict` take an array
         ``task``, or there is one task.
     new_tasks : {"error", "common"}, default="error"
-        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share.
+        What to do about rows of a task that was not in `fit`: refuse them, or predict from what the tasks share. With ``transfer`` every
+        task is predicted: a new one from what all share and, where its group is known (a column of X, or ``groups`` has it), from the
+        group's too.
+    transfer : list of str or str, optional
+        Share what is learned, not only weights: one machine on the rows of all tasks, with each kernel times each of these task kernels.
+        "all" is a function that all tasks share, "group" one of each group of tasks (of each level), "own" one of each task's own,
+        "similarity" one by a matrix; ``["all", "own"]`` or ``"all,group,own"``. Kernels may say it themselves, ``"linear*all"``,
+        ``"rbf*own"``. What is said of each task elsewhere, balanced classes and standardised targets, is then said of all rows together.
+    groups : mapping, str, list of str or square matrix, optional
+        The groups of tasks for "group": a mapping from task to group (which may have tasks to come), columns of X, outermost first (which
+        are no features), or a tree, ``{"north": {"oslo": ["a", "b"]}, "south": ["c"]}``; for "similarity" a positive semi-definite
+        matrix, a DataFrame with tasks as index and columns or an array in the order of names.
+    task_offset : bool, default=True
+        Whether each task has an offset of its own (with a ridge on it) under ``transfer``.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
         How columns are scaled before kernels see them; kept in the model. "auto" is "standard", and "none" where a kernel needs values ≥ 0.
     normalize : {"auto", "variance", "unit", "none"}, default="auto"
@@ -117,7 +130,7 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
     intercept_ : ndarray of shape (n_tasks,)
         b of each task's machine.
     n_features_in_ : int
-        Columns of X, the task column included.
+        Columns of X, those of tasks and groups included.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, where X has names that are all strings.
 
@@ -151,6 +164,9 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         radius: float = 1.0,
         task: str | int | None = None,
         new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
         scale: str = "auto",
         normalize: bool | str = "auto",
         target_scale: str = "standard",
@@ -175,6 +191,9 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         self.radius = radius
         self.task = task
         self.new_tasks = new_tasks
+        self.transfer = transfer
+        self.groups = groups
+        self.task_offset = task_offset
         self.scale = scale
         self.normalize = normalize
         self.target_scale = target_scale

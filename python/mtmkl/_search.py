@@ -24,6 +24,9 @@ from . import _core
 from ._base import Answer, MKLEstimator, Problem, threads
 from ._kernels import kernel_specs
 from ._sharing import Fixed, sharing_spec
+from ._table import column_of, tasks_of, text
+from ._transfer import check as check_transfer
+from ._transfer import is_wanted
 
 #: Parameters of the machine and of the sharing: cells that differ in these alone share Gram matrices.
 _OF_CELLS = frozenset({"C", "alpha", "nu", "epsilon", "sharing", "p", "q", "radius"})
@@ -51,7 +54,8 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
     scoring : str or callable, optional
         A scorer, where more is better. By default the estimator's `score`: accuracy or R².
     cv : int, splitter or iterable of splits, default=5
-        As in `GridSearchCV`: a number of folds, stratified for classes; a splitter; or (train, test) pairs of rows.
+        As in `GridSearchCV`: a number of folds, stratified for classes (with ``transfer``, those of each task); a splitter; or pairs
+        (train, test) of rows.
     refit : bool, default=True
         Whether to fit the best parameters on all rows.
     n_jobs : int, optional
@@ -128,8 +132,11 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.scorer_ = check_scoring(estimator, scoring=self.scoring)
         self.multimetric_ = False
         X, y, groups = indexable(X, y, groups)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(estimator))
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+        if isinstance(self.cv, int | np.integer) and is_wanted(estimator):
+            splits = within_tasks(estimator, X, y, params.get("task"), int(self.cv))
+        else:
+            splitter = check_cv(self.cv, y, classifier=is_classifier(estimator))
+            splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
         self.n_splits_ = len(splits)
         rows = _Rows(X, y, params, splits, estimator)
         candidates = self._usual(rows) if self.param_grid is None else self._grid(rows)
@@ -153,7 +160,7 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
         for candidate in candidates:
             own = clone(self.estimator).set_params(**clone(candidate.params, safe=False))
             base = {name: value for name, value in own.get_params(deep=False).items() if name not in _OF_CELLS}
-            bases.setdefault(repr(sorted(base.items(), key=str)), []).append((candidate, own))
+            bases.setdefault(repr(sorted(base.items(), key=lambda item: item[0])) + whole_text(own.groups), []).append((candidate, own))
         for members in bases.values():
             problem, judge = rows.problem(members[0][1])
             cells: dict[tuple[str, str], list[_Candidate]] = {}
@@ -357,6 +364,28 @@ class _Rows:
         return shown
 
 
+def within_tasks(estimator: MKLEstimator, X: Any, y: Any, task: Any, folds: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Folds in which each task, and where there are classes each class of it, has its share of rows."""
+    count = _num_samples(X)
+    if not 2 <= folds <= count:
+        raise ValueError(f"cv is {folds}, expected a number of folds from 2 to {count}, the number of rows")
+    owners = task if estimator.task is None else column_of(X, estimator.task, "task")
+    tasks = tasks_of(owners, count, None)
+    check_transfer(estimator, tasks is not None)
+    strata = [str(name) for name in tasks.tolist()] if tasks is not None else []
+    if is_classifier(estimator):
+        strata = [f"{name}\n{text(value)}" for name, value in zip(strata, np.asarray(y).tolist(), strict=True)]
+    fold = np.empty(count, dtype=np.intp)
+    # One after the other along the strata: each has as many rows in every fold, up to one, and so have the folds.
+    fold[np.argsort(np.array(strata), kind="stable")] = np.arange(count) % folds
+    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
+
+
+def whole_text(groups: Any) -> str:
+    """All of a matrix of similarities, of which its own text may leave something out."""
+    return repr(np.asarray(groups).tolist()) if hasattr(groups, "shape") else ""
+
+
 def _weights(problem: Problem, learned: list[list[int]]) -> list[NDArray[np.float64]]:
     """For each sample set the weights of its rows, classes balanced by those that are learned from."""
     assert problem.factors is not None
@@ -400,6 +429,8 @@ def _parameters(
         else:
             found["kernels"] = [alone]
             found["sharing"] = "uniform"
+            if is_wanted(estimator):
+                found["task_offset"] = False
     elif sharing["name"] == "uniform":
         found["sharing"] = "uniform"
     else:

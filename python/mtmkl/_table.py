@@ -29,8 +29,12 @@ class Table:
     tasks: Texts | None
     #: Names of X's columns.
     names: list[str]
-    #: Position of each of X's columns among the features, −1 for the task column.
+    #: Position of each of X's columns among the features, −1 for those of tasks and groups.
     indices: list[int]
+    #: The name of the task column, where X has one.
+    task_name: str | None = None
+    #: The columns of X that name the groups of a task, outermost first.
+    groups: Sequence[tuple[str, NDArray[Any]]] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -118,27 +122,58 @@ def whole(values: Sequence[int]) -> NDArray[Any]:
     return np.array(values, dtype=object)
 
 
-def _column(X: Any, key: Any) -> tuple[Any, Any, int]:
-    """The task column of X, the rest, and its position."""
+def group_texts(values: Any, what: str, known: Sequence[str] | None = None) -> list[str | None]:
+    """The names of groups, None where there is none; numbers find theirs among the ``known`` ones."""
+    listed = list(values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind != "f" else values)
+    present = [at for at, value in enumerate(listed) if not is_missing(value)]
+    found: list[str | None] = [None] * len(listed)
+    for at, name in zip(present, texts([listed[at] for at in present], what, known), strict=True):
+        found[at] = name
+    return found
+
+
+def _position(X: Any, key: Any, what: str) -> int:
+    """The position of a column of X, given by name or index."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
-        names = list(X.columns)
+        names: list[Any] = list(X.columns)
         if isinstance(key, int | np.integer) and key not in names:
             if not -len(names) <= key < len(names):
-                raise ValueError(f"task is {key}, but X has {len(names)} columns")
+                raise ValueError(f"{what} is {key}, but X has {len(names)} columns")
             key = names[key]
         if key not in names:
-            raise ValueError(f"task is {key!r}, but X has no such column; its columns are {', '.join(map(repr, names[:8]))}")
-        return X[key], X[[name for name in names if name != key]], names.index(key)
+            raise ValueError(f"{what} is {key!r}, but X has no such column; its columns are {', '.join(map(repr, names[:8]))}")
+        return names.index(key)
     if isinstance(key, str):
         raise ValueError(
-            f"task is {key!r}, the name of a column, but X is {type(X).__name__} without column names; give the column's index, "
+            f"{what} is {key!r}, the name of a column, but X is {type(X).__name__} without column names; give the column's index, "
             'or keep the names with set_output(transform="pandas") on the steps before'
         )
+    shape: tuple[int, ...] = np.shape(X)
+    if len(shape) != 2 or not -shape[1] <= key < shape[1]:
+        raise ValueError(f"{what} is {key!r}, expected the index of a column of X, which has shape {shape}")
+    return int(key) % shape[1]
+
+
+def column_of(X: Any, key: Any, what: str) -> Any:
+    """A column of X, given by name or index."""
+    [found], _ = _taken(X, [_position(X, key, what)])
+    return found
+
+
+def without_columns(X: Any, keys: Sequence[Any]) -> Any:
+    """X without some of its columns; numbers, where it has no names."""
+    _, rest = _taken(X, [_position(X, key, "column") for key in keys])
+    return rest if hasattr(rest, "columns") else rest.astype(np.float64)
+
+
+def _taken(X: Any, positions: Sequence[int]) -> tuple[list[Any], Any]:
+    """These columns of X, and the rest."""
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        names = list(X.columns)
+        chosen = [names[at] for at in positions]
+        return [X[name] for name in chosen], X[[name for name in names if name not in chosen]]
     array = X if isinstance(X, np.ndarray) else np.asarray(X)
-    if array.ndim != 2 or not -array.shape[1] <= key < array.shape[1]:
-        raise ValueError(f"task is {key!r}, expected the index of a column of X, which has shape {array.shape}")
-    at = int(key) % array.shape[1]
-    return array[:, at], np.delete(array, at, axis=1), at
+    return [array[:, at] for at in positions], np.delete(array, positions, axis=1)
 
 
 def read(
@@ -156,20 +191,40 @@ def read(
     if with_y:
         refuse_missing(y)
     column = estimator.task
+    from ._transfer import check as check_transfer
+    from ._transfer import columns_of
+
+    if reset:
+        check_transfer(estimator, column is not None or task is not None)
+    places = columns_of(estimator.groups)
     if column is not None and task is not None:
         raise ValueError("the task is given twice: as a column of X (the parameter task) and as an array; give one of them")
     if isinstance(estimator.kernels, str) and estimator.kernels == "precomputed":
+        if places:
+            raise ValueError(
+                f'groups is {estimator.groups!r}, columns of X, but with kernels="precomputed" X has none; give a mapping from task '
+                "to group"
+            )
         return _read_stack(estimator, X, y, task=task, with_y=with_y, column=column, reset=reset, known=known, **check)
     numeric = {"dtype": np.float64, "order": "C"}
-    if column is None:
+    positions: list[int] = []
+    groups: list[tuple[int, Any]] = []
+    if column is None and not places:
         if with_y:
             rows, y = validate_data(estimator, X, y, reset=reset, **numeric, **check)
         else:
             rows = validate_data(estimator, X, reset=reset, **numeric)
-        position = -1
     else:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        task, rest, position = _column(X, column)
+        positions = [] if column is None else [_position(X, column, "task")]
+        positions += [_position(X, place, "groups") for place in places]
+        if len(set(positions)) < len(positions):
+            raise ValueError(f"groups is {estimator.groups!r} and task is {column!r}: the same column twice; name other columns")
+        taken, rest = _taken(X, positions)
+        if column is not None:
+            task = taken[0]
+        first = len(positions) - len(places)
+        groups = list(zip(positions[first:], map(np.asarray, taken[first:]), strict=True))
         if with_y:
             rows, y = check_X_y(rest, y, estimator=estimator, **numeric, **check)
         else:
@@ -177,9 +232,11 @@ def read(
     names = getattr(estimator, "feature_names_in_", None)
     count = estimator.n_features_in_
     all_names = [f"f{at + 1}" for at in range(count)] if names is None else [str(name) for name in names]
-    indices = [-1 if at == position else at - (0 <= position < at) for at in range(count)]
+    indices = [-1 if at in positions else at - sum(other < at for other in positions) for at in range(count)]
     tasks = tasks_of(task, len(rows), known)
-    return Table(len(rows), rows, None, tasks, all_names, indices), y
+    task_name = None if column is None else all_names[positions[0]]
+    by_name = [(all_names[at], values) for at, values in groups]
+    return Table(len(rows), rows, None, tasks, all_names, indices, task_name, by_name), y
 
 
 def _read_stack(
@@ -198,9 +255,9 @@ def _read_stack(
         if rows != columns:
             raise ValueError(f"X has kernel matrices of shape {rows} × {columns}, expected n × n to fit")
         estimator.n_features_in_ = columns
-    elif columns != estimator.n_features_in_ or kernels != estimator.kernel_weights_.shape[1]:
+    elif columns != estimator.n_features_in_ or kernels != len(given := set(estimator._model.given_names)):
         raise ValueError(
-            f"X has shape {stack.values.shape}, expected ({estimator.kernel_weights_.shape[1]}, n_new, "
+            f"X has shape {stack.values.shape}, expected ({len(given)}, n_new, "
             f"{estimator.n_features_in_}): for each kernel a row for each new sample and a column for each training sample"
         )
     if with_y:
@@ -233,7 +290,11 @@ def program_rows(frame: _core.Frame, X: Any, task: Any, known: Sequence[str]) ->
         stack = X if isinstance(X, KernelStack) else KernelStack(X)
         return Table(len(stack), None, stack, tasks_of(task, len(stack), known), [], [])
     wanted = frame.columns
+    groups: list[tuple[str, NDArray[Any]]] = []
     if hasattr(X, "columns") and hasattr(X, "shape"):
+        # Columns of groups place tasks that were never seen; others do not need them.
+        present = [name for name in frame.group_columns if name in X.columns]
+        groups = [(name, np.asarray(X[name])) for name in present]
         missing = [name for name in wanted if name not in X.columns]
         if missing:
             raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted on")
@@ -250,7 +311,7 @@ def program_rows(frame: _core.Frame, X: Any, task: Any, known: Sequence[str]) ->
     categories = frame.categories
     rows = frame.rows([(name, _cells(name, column, categories.get(name))) for name, column in zip(wanted, columns, strict=True)])
     names = frame.features
-    return Table(len(rows), rows, None, tasks_of(task, len(rows), known), names, list(range(len(names))))
+    return Table(len(rows), rows, None, tasks_of(task, len(rows), known), names, list(range(len(names))), None, groups)
 
 
 def _cells(name: str, column: NDArray[Any], known: list[str] | None) -> NDArray[np.float64] | list[str]:

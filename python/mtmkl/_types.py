@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from ._core import Frame, Transfer
+
 
 class Set(TypedDict):
-    """One sample set: X with the names of its columns, Gram matrices of the set by name, and the rows of X it is made of."""
+    """One sample set: X with the names of its columns, Gram matrices of the set by name, and the rows of X it is made of; where kernels are
+    between tasks, the task kernels and the task of each row."""
 
     values: NDArray[np.float64] | None
     columns: list[str]
     grams: list[tuple[str, NDArray[np.float64]]]
     origin: list[int]
+    tasks: tuple[Transfer, list[int]] | None
 
 
 class Task(TypedDict):
@@ -41,9 +46,11 @@ class Limits(TypedDict):
 
 
 class New(TypedDict):
-    """New samples: rows, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core."""
+    """New samples: rows, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core; where kernels are between
+    tasks, their task and its groups."""
 
     count: int
     threads: int
     rows: NDArray[np.float64] | None
     grams: list[tuple[str, NDArray[np.float64], NDArray[np.float64] | None]]
+    origin: tuple[Frame, str, list[str | None]] | None

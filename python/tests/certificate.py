@@ -12,9 +12,10 @@ nothing and a fit claims no certificate; then only the rest is checked.
 
     python certificate.py MODEL DATA.npz [--tolerance NUMBER]
 
-DATA.npz holds, for each sample set S of the file, `set.S` (n × d, as the solver saw it: scaled, one-hot) and `set.S.gram.NAME` for each
-precomputed kernel; for each task T `task.T.targets` (±1 or values; absent for one-class machines), `task.T.rows` (positions in its sample
-set; absent for all) and `task.T.weights` (absent for 1). Exit code 0 when every claim holds, 1 when one does not.
+DATA.npz holds, for each sample set S of the file, `set.S` (n × d, as the solver saw it: scaled, one-hot), `set.S.gram.NAME` for each
+precomputed kernel and, where kernels are between tasks, `set.S.tasks` (the name of each row's task); for each task T `task.T.targets` (±1
+or values; absent for one-class machines), `task.T.rows` (positions in its sample set; absent for all) and `task.T.weights` (absent for 1).
+Exit code 0 when every claim holds, 1 when one does not.
 """
 
 from __future__ import annotations
@@ -80,13 +81,18 @@ class Model:
             tensors[name] = values.reshape(entry["shape"])
         return cls(header, tensors)
 
+    def task_kernels(self, number: int) -> dict[str, Any] | None:
+        """The tasks and task kernels of a sample set, where its kernels are between tasks."""
+        text = self.tensors.get(f"set.{number}.task_kernels")
+        return None if text is None else dict(json.loads(text.tobytes()))
+
     def to_bytes(self) -> bytes:
         """The file's bytes again, for those who change something in it."""
         entries: dict[str, Any] = {"__metadata__": {"mtmkl": json.dumps(self.header)}}
         parts, at = [], 0
         for name, values in self.tensors.items():
             part = np.ascontiguousarray(values).tobytes()
-            kind = "F64" if values.dtype.kind == "f" else "U64"
+            kind = {"f": "F64", "u": "U8" if values.dtype.itemsize == 1 else "U64"}[values.dtype.kind]
             entries[name] = {"dtype": kind, "shape": list(values.shape), "data_offsets": [at, at + len(part)]}
             parts.append(part)
             at += len(part)
@@ -100,10 +106,11 @@ class Model:
 
 @dataclass(frozen=True)
 class Samples:
-    """One sample set: its rows as the solver saw them, and precomputed Gram matrices by name."""
+    """One sample set: its rows as the solver saw them, precomputed Gram matrices by name, and the task that each row is of."""
 
     rows: Array | None = None
     grams: Mapping[str, Array] = field(default_factory=dict)
+    tasks: Sequence[str] | None = None
 
     @property
     def count(self) -> int:
@@ -180,7 +187,9 @@ def formula(name: str, x: Array, options: Mapping[str, Any]) -> Array:
     one = x.dtype.type(1)
     gamma, constant = options.get("gamma", one), options.get("coef0", one)
     values: Array
-    if name in ("linear", "cosine"):
+    if name == "constant":
+        values = np.ones((len(x), len(x)), x.dtype)
+    elif name in ("linear", "cosine"):
         values = x @ x.T
     elif name == "poly":
         values = (gamma * (x @ x.T) + constant) ** int(options.get("degree", 2))
@@ -205,9 +214,31 @@ def formula(name: str, x: Array, options: Mapping[str, Any]) -> Array:
     return values
 
 
-def kernel_matrix(spec: str, normalise: bool, samples: Samples, names: Sequence[str], dtype: Any) -> Array:
-    """K_m of a specification as the file keeps it."""
+def task_matrix(word: str, samples: Samples, kernels: Mapping[str, Any] | None, dtype: Any) -> Array:
+    """C_g, c(t, u) of the tasks of all pairs of rows: 1 in the same group, or the similarity of the two."""
+    if kernels is None or samples.tasks is None:
+        raise FormatError(f"the kernel `*{word}` is between tasks: neither file nor data may leave them out")
+    found = [kernel["form"] for kernel in kernels["kernels"] if kernel["name"] == word]
+    if len(found) != 1:
+        raise FormatError(f"there is no task kernel `{word}`")
+    [(form, values)] = found[0].items()
+    of = np.array([kernels["tasks"].index(task) for task in samples.tasks], int)
+    if form == "similarity":
+        count = len(kernels["tasks"])
+        return np.asarray(values["values"], dtype).reshape(count, count)[np.ix_(of, of)]
+    group = np.asarray(values["of"], int)[of]
+    return np.asarray(group[:, None] == group, dtype)
+
+
+def kernel_matrix(
+    spec: str, normalise: bool, samples: Samples, names: Sequence[str], dtype: Any, kernels: Mapping[str, Any] | None = None
+) -> Array:
+    """K_m of a specification as the file keeps it: k(x, z), times c(t, u) where it is between tasks."""
     head, _, view = spec.partition("@")
+    head, _, word = head.partition("*")
+    if word and word != "all":
+        plain = head + (f"@{view}" if view else "")
+        return kernel_matrix(plain, normalise, samples, names, dtype) * task_matrix(word, samples, kernels, dtype)
     name, _, options_text = head.partition(":")
     options = options_of(options_text)
     if name == "precomputed":
@@ -621,9 +652,10 @@ def evaluate(model: Model, sets: Sequence[Samples], tasks: Sequence[Fitted], dty
     header, tensors = model.header, model.tensors
     is_rounded = header.get("run", {}).get("rounded", False)
     matrices = []
-    for samples, entry in zip(sets, header["sets"], strict=True):
+    for number, (samples, entry) in enumerate(zip(sets, header["sets"], strict=True)):
         made = [
-            kernel_matrix(kernel["spec"], header["normalize"] is True, samples, entry["columns"], dtype) for kernel in header["kernels"]
+            kernel_matrix(kernel["spec"], header["normalize"] is True, samples, entry["columns"], dtype, model.task_kernels(number))
+            for kernel in header["kernels"]
         ]
         # `--precision single` keeps kernel values so, and computes with them in double precision.
         matrices.append([values.astype(np.float32).astype(dtype) for values in made] if is_rounded else made)
@@ -658,6 +690,20 @@ def evaluate(model: Model, sets: Sequence[Samples], tasks: Sequence[Fitted], dty
     return found
 
 
+def tasks_agree(kernels: Mapping[str, Any], origins: Array, positions: Array, tasks: Sequence[str]) -> tuple[bool, str]:
+    """Whether the file has the support rows of the tasks that they are of, and kernels of tasks that are positive semi-definite."""
+    names = kernels["tasks"]
+    if [names[task] for task in origins.astype(int)] != [tasks[row] for row in positions.astype(int)]:
+        return False, "the support rows are of other tasks than in the data"
+    for kernel in kernels["kernels"]:
+        if "similarity" in kernel["form"]:
+            values = np.array(kernel["form"]["similarity"]["values"]).reshape(len(names), len(names))
+            largest = abs(values).max()
+            if abs(values - values.T).max() > FEASIBLE * largest or np.linalg.eigvalsh(values).min() < -1e-8 * largest:
+                return False, f"the task kernel `{kernel['name']}` is not positive semi-definite"
+    return True, ""
+
+
 def check(content: bytes, sets: Sequence[Samples], tasks: Sequence[Task], *, tolerance: float | None = None) -> Verdict:
     """Recomputes P and D of a model file and compares them with what it claims.
 
@@ -682,6 +728,9 @@ def check(content: bytes, sets: Sequence[Samples], tasks: Sequence[Task], *, tol
             kept = tensors[f"set.{number}.rows"]
             given = np.asarray(samples.rows, np.float64)[tensors[f"set.{number}.positions"].astype(int)]
             claim("rows", np.array_equal(kept, given), f"the support rows of sample set {number} are not those of the data")
+        kernels = model.task_kernels(number)
+        if kernels is not None and samples.tasks is not None:
+            claim("tasks", *tasks_agree(kernels, tensors[f"set.{number}.origins"], tensors[f"set.{number}.positions"], samples.tasks))
 
     theta, common, specific = tensors["theta"], tensors.get("common"), tensors.get("specific")
     terms = terms_of(header["sharing"], *theta.shape)
@@ -783,7 +832,8 @@ def data_of(arrays: Mapping[str, Array], model: Model) -> tuple[list[Samples], l
     for number in range(len(model.header["sets"])):
         prefix = f"set.{number}.gram."
         grams = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
-        sets.append(Samples(arrays.get(f"set.{number}"), grams))
+        names = arrays.get(f"set.{number}.tasks")
+        sets.append(Samples(arrays.get(f"set.{number}"), grams, None if names is None else names.tolist()))
     for number in range(len(model.header["tasks"])):
         tasks.append(Task(*(arrays.get(f"task.{number}.{what}") for what in ("targets", "rows", "weights"))))
     return sets, tasks

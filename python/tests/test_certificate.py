@@ -427,6 +427,44 @@ def test_kernels_follow_their_formulas():
                 np.testing.assert_allclose(found.astype(float), expected, rtol=1e-14, atol=1e-15, err_msg=spec)
 
 
+def test_kernels_between_tasks_are_products():
+    x = np.random.default_rng(6).normal(size=(5, 2))
+    tasks = ["b", "a", "c", "a", "b"]
+    similar = np.array([[1.0, 0.5, -0.2], [0.5, 2.0, 0.0], [-0.2, 0.0, 1.0]])
+    kernels = {
+        "tasks": ["a", "b", "c"],
+        "kernels": [
+            {"name": "own", "form": {"same": {"groups": ["a", "b", "c"], "of": [0, 1, 2]}}},
+            {"name": "group", "form": {"same": {"groups": ["n", "s"], "of": [0, 1, 0]}}},
+            {"name": "similarity", "form": {"similarity": {"values": similar.ravel().tolist()}}},
+        ],
+    }
+    numbers = [kernels["tasks"].index(task) for task in tasks]
+    samples = Samples(x, {}, tasks)
+    for word, c in {
+        "all": lambda t, u: 1.0,
+        "own": lambda t, u: float(t == u),
+        "group": lambda t, u: float((t == 1) == (u == 1)),
+        "similarity": lambda t, u: similar[t, u],
+    }.items():
+        for spec, k in {"linear": lambda u, v: u @ v, "linear@b": lambda u, v: u[1] * v[1], "constant": lambda u, v: 1.0}.items():
+            head, _, view = spec.partition("@")
+            found = certificate.kernel_matrix(
+                f"{head}*{word}" + (f"@{view}" if view else ""), False, samples, ["a", "b"], np.float64, kernels
+            )
+            expected = [[k(u, v) * c(t, s) for v, s in zip(x, numbers, strict=True)] for u, t in zip(x, numbers, strict=True)]
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+    with pytest.raises(certificate.FormatError, match="between tasks"):
+        certificate.kernel_matrix("linear*own", False, Samples(x), ["a", "b"], np.float64, kernels)
+    with pytest.raises(certificate.FormatError, match="no task kernel"):
+        certificate.kernel_matrix("linear*county", False, samples, ["a", "b"], np.float64, kernels)
+    support = np.array([0, 3], np.uint64)
+    assert certificate.tasks_agree(kernels, np.array([1, 0], np.uint64), support, tasks)[0]
+    assert not certificate.tasks_agree(kernels, np.array([1, 1], np.uint64), support, tasks)[0]
+    kernels["kernels"][2]["form"]["similarity"]["values"][0] = -1.0
+    assert not certificate.tasks_agree(kernels, np.array([1, 0], np.uint64), support, tasks)[0]
+
+
 TREE = {
     "name": "hierarchy",
     "p": 1.5,
@@ -488,6 +526,8 @@ def arrays_of(sets, tasks):
         arrays |= {f"set.{number}.gram.{name}": gram for name, gram in samples.grams.items()}
         if samples.rows is not None:
             arrays[f"set.{number}"] = samples.rows
+        if samples.tasks is not None:
+            arrays[f"set.{number}.tasks"] = np.array(samples.tasks)
     for number, task in enumerate(tasks):
         parts = {"targets": task.targets, "rows": task.rows, "weights": task.weights}
         arrays |= {f"task.{number}.{name}": values for name, values in parts.items() if values is not None}
@@ -532,6 +572,8 @@ class Fit:
     may_stall: bool
     interrupt: float | None = None
     """Seconds from the first pass to SIGINT."""
+    similarity: list[list[object]] | None = None
+    """A table of similarities of tasks, for `similarity.csv`."""
 
 
 @dataclass
@@ -684,14 +726,22 @@ def random_fit(number):
     computed = any(not spec.startswith("precomputed") for spec in specs)
     used = {name: grams[name] for name in grams if f"precomputed:path={name}.npy" in specs}
     groups = [np.flatnonzero(names == name) for name in np.unique(names)] if layout == "tasks" else [np.arange(total)]
+    # Of a generator of its own once more: one machine for all tasks, with kernels between them. Matrices alone have no offsets.
+    transfer = np.random.default_rng([18, number])
+    words = [["all", "own"], ["all", "group", "own"], ["similarity", "all"], ["own"]][transfer.integers(4)]
+    is_transfer = layout == "tasks" and computed and transfer.uniform() < 0.35
     # Equal rows are one sample, but not where kernels are given as matrices.
     told = range(total) if used else map(bytes, x + 0.0)
     keys = list(zip(told, [None] * total if targets is None else targets.tolist(), strict=True))
+    if is_transfer:
+        # Those of different tasks are not one.
+        groups, keys = [np.arange(total)], [(*key, name) for key, name in zip(keys, names, strict=True)]
 
     def problem(chosen, weights_of):
         sets, tasks = [], []
         for rows, weight in zip(chosen, weights_of, strict=True):
-            sets.append(Samples(x[rows] if computed else None, {name: gram[np.ix_(rows, rows)] for name, gram in used.items()}))
+            given = {name: gram[np.ix_(rows, rows)] for name, gram in used.items()}
+            sets.append(Samples(x[rows] if computed else None, given, names[rows].tolist() if is_transfer else None))
             if layout == "ova":
                 tasks += [Task(np.where(classes[rows] == name, 1.0, -1.0), None, weight) for name in "abc"]
             elif layout == "ovo":
@@ -716,8 +766,22 @@ def random_fit(number):
             header.append(name)
             columns.append(values)
     lines = [list(line) for line in zip(*(column.tolist() for column in columns), strict=True)]
-    sharing = some_sharing(rng, machine, 3 if layout in ("ova", "ovo") else len(groups), len(specs))
-    if layout == "tasks" and machine != "svdd" and more.uniform() < 0.2:
+    sharing = some_sharing(rng, machine, 3 if layout in ("ova", "ovo") else len(np.unique(names)), len(specs))
+    similarity = None
+    if is_transfer:
+        sharing = some_sharing(transfer, machine, 1, len(specs) * len(words) + 1)
+        sharing += ["--transfer", ",".join(words)]
+        if "group" in words:
+            sharing += ["--tree-columns", "region"]
+            header.append("region")
+            lines = [[*line, f"r{int(name[1:]) // 2}"] for line, name in zip(lines, names.tolist(), strict=True)]
+        if "similarity" in words:
+            factor = transfer.normal(size=(len(counts), 2))
+            tasks = [f"t{task}" for task in range(len(counts))]
+            rows = zip(tasks, (factor @ factor.T).tolist(), strict=True)
+            similarity = [["task", *tasks], *([task, *values] for task, values in rows)]
+            sharing += ["--task-similarity", "similarity.csv"]
+    elif layout == "tasks" and machine != "svdd" and more.uniform() < 0.2:
         # Tasks in groups of two, the last column of the table; sometimes without all tasks together or each by itself.
         exponents = more.choice([1.0, 1.1, 1.5, 2.0, 3.0], size=2)
         sharing = ["--sharing", "hierarchy", "--tree-columns", "region", "--p", str(exponents[0]), "--q", str(exponents[1])]
@@ -743,7 +807,7 @@ def random_fit(number):
     large = not (normalise or is_variance) and (scale >= 100 or (any(spec.startswith("poly") for spec in specs) and scale >= 10))
     may_stall = large or (machine in ("svc", "svr") and price >= 1e4)
     every = np.ones(total) if weights is None else weights
-    return Fit(number, arguments + passes, header, lines, used, problem, groups, keys, every, tolerance, may_stall, interrupt)
+    return Fit(number, arguments + passes, header, lines, used, problem, groups, keys, every, tolerance, may_stall, interrupt, similarity)
 
 
 def as_fitted(fit, kept):
@@ -764,10 +828,10 @@ def as_fitted(fit, kept):
 def run_fit(program, fit, folder):
     """Runs the program in a folder of its own and checks what it wrote."""
     folder.mkdir(parents=True)
-    with (folder / "data.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(fit.header)
-        writer.writerows([repr(value) if isinstance(value, float) else value for value in line] for line in fit.lines)
+    for name, lines in (("data.csv", [fit.header, *fit.lines]), ("similarity.csv", fit.similarity or [])):
+        with (folder / name).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerows([repr(value) if isinstance(value, float) else value for value in line] for line in lines)
     for name, gram in fit.grams.items():
         np.save(folder / f"{name}.npy", gram)
     command = [str(program), "fit", "data.csv", *fit.arguments, "--verbose", "--output", "model.mtmkl"]
@@ -814,6 +878,9 @@ def differences(header, arguments):
     # Every flag has a value.
     pairs = list(zip(arguments[::2], arguments[1::2], strict=True))
     flags, kernels = dict(pairs), sum(flag == "--kernel" for flag, _ in pairs)
+    if "--transfer" in flags:
+        # Each with each word, and an offset for each task.
+        kernels = kernels * len(flags["--transfer"].split(",")) + 1
     found = []
     if (header["normalize"], len(header["kernels"])) != ({"true": True, "false": False}.get(flags["--normalize"], "variance"), kernels):
         found.append("normalisation or kernels")
@@ -841,6 +908,8 @@ def test_whatever_a_fit_claims_holds(program, tmp_path):
     statuses = collections.Counter(result.status for result in results)
     undecided = sum(not result.is_decided for result in results)
     print(f"{dict(statuses)}, {undecided} with an objective that is nothing but rounding")
+    # About a fifth has kernels between tasks.
+    assert sum("--transfer" in result.fit.arguments for result in results) >= FITS / 10
     failed = [result for result in results if result.problems]
     text = "\n".join(f"{tmp_path / f'{result.fit.number:03}'}: {result.command}\n  " + "\n  ".join(result.problems) for result in failed)
     assert not failed, f"{len(failed)} of {FITS} fits, {dict(statuses)}\n{text}"

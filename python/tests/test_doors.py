@@ -132,6 +132,37 @@ def plain_table(seed):
     return frame, target, estimator, options + (["--target", target] if target else [])
 
 
+def transfer_of(seed, frame, target, estimator, options):
+    """The same table with one machine for all tasks, in groups of some columns or by a matrix; None where there are no tasks."""
+    rng = np.random.default_rng([18, seed])
+    tasks = estimator.get_params()["task"]
+    if tasks is None:
+        return None
+    known = list(dict.fromkeys(frame[tasks].tolist()))
+    words = [["all", "own"], ["all", "group", "own"], ["group"], ["similarity", "all"], ["all"]][rng.integers(5)]
+    if any(str(name) != str(name).strip() for name in known) and "similarity" in words:
+        # The names of a table's columns have no spaces around them.
+        words = ["all", "own"]
+    groups = None
+    if "group" in words:
+        columns = ["the region", "the town"][: rng.integers(1, 3)]
+        for column in columns:
+            place = dict(zip(known, names_of(rng, 3)[rng.integers(0, 3, size=len(known))], strict=True))
+            if column == "the town":
+                # Inside of the regions: a town of its own for each task, or none.
+                place = {task: f"{frame[columns[0]][frame[tasks] == task].iloc[0]} {at}" for at, task in enumerate(known)}
+            frame.insert(int(rng.integers(len(frame.columns))), column, frame[tasks].map(place))
+        groups = columns[0] if len(columns) == 1 and rng.integers(2) else columns
+        options = [*options, "--tree-columns", ",".join(columns)]
+    elif "similarity" in words:
+        factor = rng.normal(size=(len(known), 2))
+        groups = pd.DataFrame(factor @ factor.T, index=known, columns=known)
+    offset = bool(rng.integers(2))
+    estimator.set_params(transfer=words if rng.integers(2) else ",".join(words), groups=groups, task_offset=offset)
+    options = [*options, "--transfer", ",".join(words)] + ["--no-task-offset"] * (not offset)
+    return frame, target, estimator, options
+
+
 def contents(path):
     """The header and the tensors of a model file."""
     data = path.read_bytes()
@@ -149,11 +180,10 @@ def contents(path):
     return about, tensors
 
 
-def test_both_doors_make_the_same_model(program, tmp_path):
+def same_models(program, tmp_path, tables):
+    """Fits each table by both doors, compares the files, and predicts from either by the other."""
     seen = set()
-    for seed in range(200):
-        frame, target, estimator, options = plain_table(seed)
-        note = f"seed {seed}"
+    for note, frame, target, estimator, options in tables:
         path = tmp_path / "table.csv"
         frame.to_csv(path, index=False, quoting=csv.QUOTE_NONNUMERIC)
         run(program, "fit", path, *KERNELS, *options, *LIMITS, "-o", tmp_path / "theirs", codes=(0, 1))
@@ -182,9 +212,32 @@ def test_both_doors_make_the_same_model(program, tmp_path):
             for model in (estimator, loaded):
                 np.testing.assert_array_equal(model.predict_proba(X), told, err_msg=note)
             np.testing.assert_allclose(np.sum(told, axis=1), 1.0, err_msg=note)
-        seen.add((options[1], "--task" in options, "--probability" in options, len(getattr(estimator, "classes_", ()))))
+        words = options[options.index("--transfer") + 1] if "--transfer" in options else ""
+        seen.add((options[1], "--task" in options, "--probability" in options, len(getattr(estimator, "classes_", ())), words))
+    return seen
+
+
+def test_both_doors_make_the_same_model(program, tmp_path):
+    seen = same_models(program, tmp_path, ((f"seed {seed}", *plain_table(seed)) for seed in range(200)))
     # Five machines, with and without tasks, two to five classes, with probabilities where each class has rows enough.
     assert len(seen) == 24, sorted(seen)
+
+
+def test_both_doors_make_the_same_transfer(program, tmp_path):
+    def tables():
+        for seed in range(200):
+            found = transfer_of(seed, *plain_table(seed))
+            if found is not None:
+                frame, target, estimator, options = found
+                if isinstance(estimator.groups, pd.DataFrame):
+                    estimator.groups.to_csv(tmp_path / "similarity.csv", index_label="task", quoting=csv.QUOTE_NONNUMERIC)
+                    options = [*options, "--task-similarity", tmp_path / "similarity.csv"]
+                yield f"transfer, seed {seed}", frame, target, estimator, options
+
+    seen = same_models(program, tmp_path, tables())
+    assert {machine for machine, *_ in seen} == {"svc", "logistic", "krr", "svr", "ocsvm"}
+    assert {words for *_, words in seen} == {"all,own", "all,group,own", "group", "similarity,all", "all"}
+    assert {classes for *_, classes, _ in seen} == {0, 2, 3, 4, 5}
 
 
 # -- fitted by the program, with gaps, categories and scales -----------------------------------------------------------------------------

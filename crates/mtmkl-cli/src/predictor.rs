@@ -55,12 +55,13 @@ impl Predictor<'_> {
         let machine = model.machine().build();
         let judge = (goal, machine.as_ref());
         let mut predictions = Predictions::of_rows(goal, asked.records.count());
-        for (task, rows) in asked.records.by_task(&only) {
+        let by_task = asked.records.by_task(&only).into_iter();
+        let parts = by_task.flat_map(|(task, rows)| {
+            let parts = (self.frame).origins(model, task, asked.table, asked.records, rows);
+            parts.into_iter().map(move |part| (task, part))
+        });
+        for (task, (origin, rows)) in parts {
             let is_named = self.frame.task.is_some();
-            // A task column that the model never had says nothing.
-            let origin = self
-                .frame
-                .origin(model, task, asked.table, asked.records, &rows);
             let set = if let Some(origin) = &origin {
                 if !origin.is_known() {
                     let groups = if origin.has_groups() {
@@ -74,6 +75,7 @@ impl Predictor<'_> {
                 }
                 Some(0)
             } else {
+                // A task column that the model never had says nothing.
                 let name = if is_named {
                     task
                 } else {

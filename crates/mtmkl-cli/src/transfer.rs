@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use mtmkl::kernel::KernelView;
-use mtmkl::task_kernel::{ALL, OWN, SIMILARITY, TaskKernels};
+use mtmkl::task_kernel::{SIMILARITY, TaskKernels};
+use mtmkl_table::{is_between_tasks, kernels_between_tasks};
 
 use crate::args::FitArgs;
 use crate::input::{self, TableOptions};
@@ -43,15 +44,9 @@ pub(crate) fn is_said_by_flags(args: &FitArgs) -> bool {
     // What cannot be read is told later, with the names that files get.
     let is_said = |spec: &String| {
         let views = args.registry.parse_kernels(spec).unwrap_or_default();
-        !spec.starts_with("precomputed:path") && views.iter().any(is_said)
+        !spec.starts_with("precomputed:path") && views.iter().any(is_between_tasks)
     };
     !args.transfer.is_empty() || args.kernel.iter().any(is_said)
-}
-
-/// Whether a specification says itself which tasks it is between.
-fn is_said(view: &KernelView) -> bool {
-    let head = view.name.split('@').next().unwrap_or_default();
-    view.between.is_some() || head.ends_with(&format!("*{ALL}"))
 }
 
 /// Each kernel with each of the task kernels, unless it says itself which, and an offset for each task.
@@ -63,30 +58,17 @@ pub(crate) fn kernels(
     views: Vec<KernelView>,
     known: &TaskKernels,
 ) -> Result<Vec<KernelView>> {
-    let mut words = Vec::new();
-    for word in &args.transfer {
-        let meant = known.meant_by(word.trim());
-        words.extend(meant.with_context(|| format!("--transfer {}", args.transfer.join(",")))?);
+    if !args.no_task_offset && views.iter().all(|view| view.kernel.base().is_given()) {
+        bail!(
+            "--transfer: precomputed kernels alone leave no room for an offset of each task; add --no-task-offset"
+        );
     }
-    if words.is_empty() {
-        words.push(None);
-    }
-    let mut all = Vec::new();
-    for view in views {
-        if is_said(&view) {
-            all.push(view);
-        } else {
-            all.extend(words.iter().map(|word| view.clone().times(word.clone())));
-        }
-    }
-    let has_offset = |view: &KernelView| {
-        view.name.starts_with("constant") && view.between.as_deref() == Some(OWN)
-    };
-    if !args.no_task_offset && !all.iter().any(has_offset) {
-        let offset = args.registry.parse_kernels(&format!("constant*{OWN}"))?;
-        all.extend(offset);
-    }
-    Ok(all)
+    let views = views.into_iter().map(|view| {
+        let is_said = is_between_tasks(&view);
+        (view, is_said)
+    });
+    kernels_between_tasks(views.collect(), &args.transfer, known, !args.no_task_offset)
+        .with_context(|| format!("--transfer {}", args.transfer.join(",")))
 }
 
 /// The similarities of these tasks, in their order, from a table whose first column and header name tasks.
@@ -95,6 +77,13 @@ pub(crate) fn kernels(
 /// When a task is missing, or something is no number.
 pub(crate) fn similarity(path: &Path, tasks: &[String]) -> Result<Vec<f64>> {
     let table = input::read_table(path, None, &TableOptions::default())?;
+    // Which column names tasks is known now: `007` and `7` are two.
+    let first = table.column_names().next().map(str::to_string);
+    let options = TableOptions {
+        text: first.into_iter().collect(),
+        ..TableOptions::default()
+    };
+    let table = input::read_table(path, None, &options)?;
     let columns: Vec<&str> = table.column_names().collect();
     let first = columns.first().copied().unwrap_or_default();
     let rows = mtmkl_table::Names::of(&table, first, &[])?;

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 
 use crate::errors::{self, Origins};
+use crate::table;
 
 /// The kernels where none are given.
 #[pyfunction]
@@ -43,6 +44,9 @@ pub(crate) fn usual_sharing(
     ))
 }
 
+/// Tasks with their values in columns.
+type Places = Vec<(String, Vec<Option<String>>)>;
+
 /// Groups of tasks as Python gives them.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -52,18 +56,16 @@ enum Groups {
     /// The same, of one level, which may overlap.
     Overlapping(TaskTree),
     /// Names of columns, and values in them by task.
-    Columns(Vec<String>, Vec<(String, Vec<Option<String>>)>),
+    Columns(Vec<String>, Places),
 }
 
-/// The levels of groups of tasks, as they stand in model files, for these tasks.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
-pub(crate) fn task_levels(groups: &str, tasks: Vec<String>) -> PyResult<String> {
+/// Groups of tasks as a tree.
+pub(crate) fn tree_of(groups: &str) -> PyResult<TaskTree> {
     let groups: Groups =
         serde_json::from_str(groups).map_err(|error| errors::unreadable("tree", &error))?;
-    let tree = match &groups {
-        Groups::Tree(tree) => Ok(tree.clone()),
-        Groups::Overlapping(groups) if groups.depth() <= 1 => Ok(groups.clone().with_overlaps()),
+    let tree = match groups {
+        Groups::Tree(tree) => Ok(tree),
+        Groups::Overlapping(groups) if groups.depth() <= 1 => Ok(groups.with_overlaps()),
         Groups::Overlapping(_) => {
             let problem =
                 "groups that may overlap have no groups inside; Hierarchy(tree) takes a tree";
@@ -75,10 +77,17 @@ pub(crate) fn task_levels(groups: &str, tasks: Vec<String>) -> PyResult<String> 
                 let values = values.iter().map(Option::as_deref);
                 (task.as_str(), values.collect())
             });
-            TaskTree::from_columns(&columns, rows)
+            mtmkl_table::tree_of_columns(&columns, rows.collect())
         }
     };
-    let levels = tree.and_then(|tree| tree.levels(&tasks));
+    tree.map_err(|error| table::raise(error, false))
+}
+
+/// The levels of groups of tasks, as they stand in model files, for these tasks.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+pub(crate) fn task_levels(groups: &str, tasks: Vec<String>) -> PyResult<String> {
+    let levels = tree_of(groups)?.levels(&tasks);
     let levels = levels.map_err(|error| errors::raise(error, &Origins::default()))?;
     serde_json::to_string(&levels).map_err(|error| errors::unreadable("tree", &error))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mtmkl::kernel::{KernelView, parse_kernels};
@@ -9,6 +10,7 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::select::{Likeness, usual_problem};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
+use mtmkl::task_kernel::TaskKernels;
 use mtmkl::{
     Definiteness, Fitting, GivenGram, Ledger, Normalization, Preparation, Prepared, Problem,
     ProblemSpec, Samples, Stop, Storage, TargetScale, Targets, Task,
@@ -21,9 +23,10 @@ use crate::convert::{matrix, vector, vectors};
 use crate::enter::{interruptible, pool, released};
 use crate::errors::{self, Origins};
 use crate::model::Model;
+use crate::transfer::Transfer;
 
-/// One sample set: the table of numbers with the names of its columns and the rows of it that are meant, and Gram matrices of these by
-/// name.
+/// One sample set: the table of numbers with the names of its columns and the rows of it that are meant, Gram matrices of these by
+/// name, and the task of each row where kernels are between tasks.
 #[derive(FromPyObject)]
 pub(crate) struct Set<'py> {
     #[pyo3(item)]
@@ -34,6 +37,8 @@ pub(crate) struct Set<'py> {
     grams: Vec<(String, PyReadonlyArray2<'py, f64>)>,
     #[pyo3(item)]
     origin: Vec<usize>,
+    #[pyo3(item)]
+    tasks: Option<(Transfer, Vec<usize>)>,
 }
 
 impl Set<'_> {
@@ -70,6 +75,9 @@ impl Set<'_> {
             columns: self.columns.clone(),
             grams,
             count: self.origin.len(),
+            tasks: (self.tasks.as_ref())
+                .map(|(transfer, of)| Ok::<_, PyErr>((transfer.known()?, of.clone())))
+                .transpose()?,
         })
     }
 }
@@ -80,16 +88,21 @@ pub(crate) struct Owned {
     columns: Vec<String>,
     grams: Vec<GivenGram>,
     count: usize,
+    tasks: Option<(Arc<TaskKernels>, Vec<usize>)>,
 }
 
 impl Owned {
     pub(crate) fn samples(self) -> mtmkl::Result<Samples> {
-        match self.values {
+        let set = match self.values {
             Some(values) => {
                 let set = Samples::with_columns(values, self.count, self.columns)?;
-                self.grams.into_iter().try_fold(set, Samples::with_gram)
+                self.grams.into_iter().try_fold(set, Samples::with_gram)?
             }
-            None => Samples::from_grams(self.count, self.grams),
+            None => Samples::from_grams(self.count, self.grams)?,
+        };
+        match self.tasks {
+            Some((kernels, of)) => set.from_tasks(kernels, of),
+            None => Ok(set),
         }
     }
 }
@@ -218,7 +231,7 @@ fn wrong(name: &str, value: f64, expected: &str) -> PyErr {
 }
 
 /// The kernels of (name, specification) pairs; a set `rbf:sigma=1|2` stands for several.
-fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
+pub(crate) fn views(kernels: &[(Option<String>, String)]) -> mtmkl::Result<Vec<KernelView>> {
     let mut views = Vec::new();
     for (name, spec) in kernels {
         let mut made = parse_kernels(spec)?;

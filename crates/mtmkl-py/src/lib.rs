@@ -14,6 +14,7 @@ mod model;
 mod program;
 mod search;
 mod table;
+mod transfer;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -52,6 +53,8 @@ mod _core {
         Frame, balanced, column_scales, is_gap, looks_like_numbers, name_order, named, sample_sets,
         task_groups, usual_scale,
     };
+    #[pymodule_export]
+    use super::transfer::{Transfer, are_between_tasks, variance_shares, without_tasks};
     use pyo3::prelude::*;
 
     #[pymodule_init]

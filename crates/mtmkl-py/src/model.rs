@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyType};
 use crate::convert::{matrix, vector};
 use crate::enter::{pool, released};
 use crate::errors::{self, Origins};
+use crate::table::Frame;
 
 /// A group of tasks: level, name, positions of the tasks, and the weights that they share.
 type Shared<'py> = (String, String, Vec<usize>, Bound<'py, PyArray1<f64>>);
@@ -36,7 +37,10 @@ impl From<mtmkl::Model> for Model {
     }
 }
 
-/// New samples: how many, their rows, their precomputed kernels (name, values, k(x, x)).
+/// The task of new samples: the frame that knows the columns of groups, the task, and its values in them.
+type Origin = (Py<Frame>, String, Vec<Option<String>>);
+
+/// New samples: how many, their rows, their precomputed kernels (name, values, k(x, x)), and their task where kernels are between tasks.
 #[derive(FromPyObject)]
 pub(crate) struct New<'py> {
     #[pyo3(item)]
@@ -51,6 +55,8 @@ pub(crate) struct New<'py> {
         PyReadonlyArray2<'py, f64>,
         Option<PyReadonlyArray1<'py, f64>>,
     )>,
+    #[pyo3(item)]
+    origin: Option<Origin>,
 }
 
 impl New<'_> {
@@ -58,6 +64,7 @@ impl New<'_> {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
+        model: &mtmkl::Model,
         call: impl FnOnce(Input<'_>) -> mtmkl::Result<T> + Send,
     ) -> PyResult<T> {
         let grams = self
@@ -75,6 +82,10 @@ impl New<'_> {
             Some(rows) => Some((matrix(rows)?, rows.shape()[1])),
             None => None,
         };
+        let origin = self.origin.as_ref().and_then(|(frame, task, values)| {
+            let frame = frame.get().inner();
+            frame.origin_of(model, task, values)
+        });
         let count = self.count;
         let pool = pool(self.threads)?;
         released(py, &Origins::default(), move || {
@@ -85,7 +96,7 @@ impl New<'_> {
                 count,
                 rows,
                 grams: &grams,
-                origin: None,
+                origin: origin.as_ref(),
             };
             pool.install(|| call(input))
         })
@@ -118,11 +129,14 @@ impl Model {
         views.map(|view| view.name.clone()).collect()
     }
 
-    /// Specifications of the kernels.
+    /// Specifications of the kernels; where there are kernels between tasks, each says between which it is.
     #[getter]
     fn kernel_specs(&self) -> Vec<Option<String>> {
         let views = self.model.kernels().iter();
-        views.map(mtmkl::kernel::KernelView::spec).collect()
+        match self.between() {
+            Some(_) => views.map(mtmkl_table::spec_between_tasks).collect(),
+            None => views.map(mtmkl::kernel::KernelView::spec).collect(),
+        }
     }
 
     /// For each kernel, the name of the matrix it is read from, if it is not computed.
@@ -335,11 +349,36 @@ impl Model {
         new: New<'_>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let model = &self.model;
-        let all = new.with(py, |input| model.decisions_on(set, input))?;
+        let all = new.with(py, model, |input| model.decisions_on(set, input))?;
         let values = (0..new.count)
             .flat_map(|row| all.iter().map(move |task| task[row]))
             .collect();
         table(py, new.count, all.len(), values)
+    }
+
+    /// What each kernel adds to the decision values of a machine, kernels × new samples, without the offset.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn contributions<'py>(
+        &self,
+        py: Python<'py>,
+        task: &str,
+        new: New<'_>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = &self.model;
+        let parts = new.with(py, model, |input| model.contributions(task, input))?;
+        grid(py, &parts)
+    }
+
+    /// Where each kernel shares between tasks: `all`, a level of groups, `own`, `similarity`, or `offset`.
+    #[getter]
+    fn kernel_levels(&self) -> Vec<String> {
+        mtmkl_table::levels_of(self.model.kernels())
+    }
+
+    /// The task kernels as JSON, as they stand in model files; none where each task has machines of its own.
+    #[getter]
+    fn task_kernels(&self) -> PyResult<Option<String>> {
+        self.between().map(json).transpose()
     }
 
     /// Whether it has probabilities.
@@ -356,7 +395,7 @@ impl Model {
         new: New<'_>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let model = &self.model;
-        let values = new.with(py, |input| model.decision_of_new_task(input))?;
+        let values = new.with(py, model, |input| model.decision_of_new_task(input))?;
         Ok(values.into_pyarray(py))
     }
 
@@ -419,6 +458,12 @@ impl Model {
     /// The core's model.
     pub(crate) fn core(&self) -> &mtmkl::Model {
         &self.model
+    }
+
+    /// The task kernels, where one machine learned from all tasks.
+    pub(crate) fn between(&self) -> Option<&mtmkl::task_kernel::TaskKernels> {
+        let set = self.model.support_sets().first()?;
+        set.origins.as_ref().map(|origins| &*origins.kernels)
     }
 
     fn set(&self, set: usize) -> PyResult<&mtmkl::model::SupportSet> {

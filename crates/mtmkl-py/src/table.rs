@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mtmkl_table::{
-    Column, Feature, Goal, Lines, Names, Place, Scaling, Spelled, Table, TableError,
+    Column, Feature, Goal, Group, Lines, Names, Place, Scaling, Spelled, Table, TableError,
     by_number_then_text, class_probabilities, class_scores, usual_scaling, winner,
 };
 use numpy::{
@@ -17,6 +17,7 @@ use pyo3::types::PyType;
 use crate::convert::{matrix, vector};
 use crate::errors::{self, Origins};
 use crate::model::Model;
+use crate::transfer::Transfer;
 
 /// Whether a text means that there is no value.
 #[pyfunction]
@@ -92,21 +93,12 @@ pub(crate) fn sample_sets<'py>(
         Bound<'py, PyArray1<f64>>,
     )>,
 > {
-    let weights = vector(&weights)?;
-    let names = tasks.map(|tasks| Names::new(tasks.iter().map(|name| Some(name.as_str()))));
-    let all: Vec<usize> = (0..weights.len()).collect();
-    let mut groups = mtmkl_table::groups(&all, names.as_ref(), only, Some(weights))
-        .map_err(|error| raise(error, false))?;
-    if let Some(rows) = &rows {
-        let (values, columns) = (matrix(rows)?, rows.shape()[1]);
-        let same = same.as_ref().map(vector).transpose()?;
-        for group in groups.iter_mut().filter(|_| columns > 0) {
-            let own = group.rows.clone();
-            let keys = same.map(|same| own.iter().map(|&row| same[row]).collect::<Vec<f64>>());
-            let row = |at: usize| &values[own[at] * columns..(own[at] + 1) * columns];
-            group.merge(row, keys.as_deref());
-        }
+    let groups = Samples {
+        rows: rows.as_ref(),
+        weights: &weights,
+        same: same.as_ref(),
     }
+    .groups(tasks, only)?;
     let groups = groups.into_iter();
     Ok(groups
         .map(|group| {
@@ -117,6 +109,35 @@ pub(crate) fn sample_sets<'py>(
             )
         })
         .collect())
+}
+
+/// Samples as Python has them: their rows, how often each counts, and what tells equal ones apart.
+pub(crate) struct Samples<'a, 'py> {
+    pub(crate) rows: Option<&'a PyReadonlyArray2<'py, f64>>,
+    pub(crate) weights: &'a PyReadonlyArray1<'py, f64>,
+    pub(crate) same: Option<&'a PyReadonlyArray1<'py, f64>>,
+}
+
+impl Samples<'_, '_> {
+    /// Those of each task.
+    pub(crate) fn groups(&self, tasks: Option<Vec<String>>, only: &str) -> PyResult<Vec<Group>> {
+        let weights = vector(self.weights)?;
+        let names = tasks.map(|tasks| Names::new(tasks.iter().map(|name| Some(name.as_str()))));
+        let all: Vec<usize> = (0..weights.len()).collect();
+        let mut groups = mtmkl_table::groups(&all, names.as_ref(), only, Some(weights))
+            .map_err(|error| raise(error, false))?;
+        if let Some(rows) = self.rows {
+            let (values, columns) = (matrix(rows)?, rows.shape()[1]);
+            let same = self.same.map(vector).transpose()?;
+            for group in groups.iter_mut().filter(|_| columns > 0) {
+                let own = group.rows.clone();
+                let keys = same.map(|same| own.iter().map(|&row| same[row]).collect::<Vec<f64>>());
+                let row = |at: usize| &values[own[at] * columns..(own[at] + 1) * columns];
+                group.merge(row, keys.as_deref());
+            }
+        }
+        Ok(groups)
+    }
 }
 
 /// How columns are scaled where nothing is said, for these kernels.
@@ -206,6 +227,7 @@ pub(crate) struct Frame {
 impl Frame {
     /// The frame of columns with these scales, an offset and a factor each; the goal as model files have it.
     #[new]
+    #[pyo3(signature = (columns, scales, target, task, goal, transfer=None))]
     #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
     fn new(
         columns: Vec<String>,
@@ -213,6 +235,7 @@ impl Frame {
         target: Option<&str>,
         task: Option<&str>,
         goal: &str,
+        transfer: Option<Transfer>,
     ) -> PyResult<Self> {
         let goal: Goal =
             serde_json::from_str(goal).map_err(|error| errors::unreadable("goal", &error))?;
@@ -220,6 +243,7 @@ impl Frame {
         for (feature, (offset, factor)) in frame.features.iter_mut().zip(scales) {
             (feature.offset, feature.factor) = (offset, factor);
         }
+        frame.transfer = transfer.map(|own| own.inner);
         Ok(Self { frame })
     }
 
@@ -364,16 +388,24 @@ impl Frame {
             .collect()
     }
 
-    /// The sample set of a task; none where it was never seen.
+    /// The sample set of a task; none where it was never seen. With kernels between tasks all are of one set.
     fn set_of(&self, model: &Model, task: &str) -> Option<usize> {
+        if model.between().is_some() {
+            return Some(0);
+        }
         self.frame.goal.set_of(model.core(), task)
+    }
+
+    /// The columns that name the groups of a task, outermost first.
+    #[getter]
+    fn group_columns(&self) -> Vec<String> {
+        self.frame.group_columns().to_vec()
     }
 
     /// The tasks of the table that a model knows.
     fn tasks(&self, model: &Model) -> Vec<String> {
-        let machines = model.core().tasks().iter().map(|task| &task.name);
-        let tasks = self.frame.goal.tasks_of(machines);
-        tasks.into_iter().map(str::to_string).collect()
+        let known = self.frame.known_tasks(model.core()).into_iter();
+        known.map(str::to_string).collect()
     }
 
     /// Each class' score from the decision values of the machines on a sample set: those themselves, or votes; −∞ for classes that its task does
@@ -474,6 +506,11 @@ impl Frame {
 }
 
 impl Frame {
+    /// The frame of the table contract.
+    pub(crate) fn inner(&self) -> &mtmkl_table::Frame {
+        &self.frame
+    }
+
     /// Rows × all classes, from what is known of the classes of a sample set in each row.
     fn by_class<'py, 'a>(
         &self,
@@ -497,7 +534,7 @@ impl Frame {
 }
 
 /// The exception for what is wrong with new rows: in Python's words, rows counted from 0.
-fn raise(error: TableError, drops: bool) -> PyErr {
+pub(crate) fn raise(error: TableError, drops: bool) -> PyErr {
     let at = |place: Place, column: &str| {
         let (Place::Row(row) | Place::Line(row)) = place;
         format!("X, row {row}, column '{column}'")

@@ -23,6 +23,7 @@ mod notes;
 mod one_hot;
 mod records;
 mod scale;
+mod shares;
 mod split;
 mod table;
 mod transfer;
@@ -43,9 +44,13 @@ pub use notes::{
 };
 pub use records::Records;
 pub use scale::{Scaling, usual_scaling};
+pub use shares::{VarianceShares, variance_shares};
 pub use split::{sample, split, strata};
 pub use table::{Lines, Skipped, Table};
-pub use transfer::Transfer;
+pub use transfer::{
+    Transfer, is_between_tasks, kernels_between_tasks, levels_of, spec_between_tasks,
+    tree_of_columns,
+};
 pub use votes::{Predictions, class_probabilities, class_scores, winner};
 
 /// A result, or what is wrong with the table.

@@ -261,10 +261,10 @@ impl TaskKernels {
             let known: Vec<&str> = std::iter::once(ALL)
                 .chain(self.kernels.iter().map(|kernel| kernel.name.as_str()))
                 .collect();
-            let way = if word == GROUP {
-                "; groups of tasks are given as a column or as a tree"
-            } else {
-                ""
+            let way = match word {
+                GROUP => "; groups of tasks are given as a column or as a tree",
+                SIMILARITY => "; similarities of tasks are given as a matrix",
+                _ => "",
             };
             return Err(Error::param(
                 "transfer",

@@ -67,8 +67,7 @@ impl Loaded {
     /// When the rows cannot be read, or do not fit the model.
     pub fn predict(&self, args: &NewRowsArgs, with_target: bool) -> Result<Predicted> {
         let table = read_table(&args.data, &args.table, &self.frame.names(), None)?;
-        let machines = self.model.tasks().iter().map(|task| &task.name);
-        let tasks = self.frame.goal.tasks_of(machines);
+        let tasks = self.frame.known_tasks(&self.model);
         let records = self.frame.records(&table, with_target, None, &tasks)?;
         note_rows(&self.frame, &table, &records)?;
         let cross = self.cross_of(&table, &records, read_cross(&args.cross)?)?;

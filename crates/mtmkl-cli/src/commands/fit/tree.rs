@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use mtmkl::entry::Kind;
 use mtmkl::task_kernel::TaskKernels;
 use mtmkl::{NamedLevel, Task, TaskTree};
-use mtmkl_table::{Names, Transfer, by_number_then_text};
+use mtmkl_table::{Names, Transfer, by_number_then_text, tree_of_columns};
 
 use super::open::Fit;
 use crate::args::FitArgs;
@@ -164,6 +164,6 @@ impl Fit {
             let values = values.map(|value| Some(value).filter(|value| !value.is_empty()));
             (tasks.get(row), values.collect())
         });
-        Ok(TaskTree::from_columns(columns, rows)?)
+        Ok(tree_of_columns(columns, rows.collect())?)
     }
 }
