@@ -43,6 +43,7 @@ mod scores;
 mod spaces;
 mod tables;
 mod text;
+mod transfer;
 mod tree;
 mod verdict;
 mod view;
@@ -52,6 +53,7 @@ pub use curves::{Curve, Curves};
 pub use heat_map::HeatMap;
 pub use model::{groups, in_words, reason};
 pub use page::html;
+pub use transfer::Transfer;
 
 /// Everything the page shows. Parts that are `None` or empty are left out of the page.
 ///
@@ -75,6 +77,8 @@ pub struct Report {
     pub specific: Option<Vec<Vec<f64>>>,
     /// The groups of tasks that share a part, where the sharing has some: level by level, outermost first.
     pub groups: Vec<GroupEntry>,
+    /// Of one machine of all tasks: how much of its predictions is common, a group's, a task's own.
+    pub transfer: Option<Transfer>,
     /// The machine, such as `svc C=1`.
     pub machine: String,
     /// The sharing, such as `pscs p=2 q=1`.

@@ -6,12 +6,14 @@ use std::fmt;
 use mtmkl::select::Metric;
 use serde_json::Value;
 
-use crate::{Picture, Report, ScoreRow, Scores};
+use crate::{Picture, Report, ScoreRow, Scores, Transfer};
 
 /// Lines about the data, as a list of pairs.
 pub const DATA: &str = "data";
 /// Scores, as the program prints them with `--json`.
 pub const SCORES: &str = "scores";
+/// Shares of the variance of predictions by level, of one machine of all tasks.
+pub const SHARES: &str = "shares";
 /// Pictures: a list of (title, alternative text, SVG).
 pub const PICTURES: &str = "pictures";
 
@@ -44,6 +46,10 @@ impl Report {
         if let Some(note) = notes.get(SCORES) {
             let value = serde_json::from_str(note).map_err(unreadable("scores"))?;
             self.scores = scores(&value);
+        }
+        if let Some(note) = notes.get(SHARES) {
+            let read = Transfer::read(note).map_err(unreadable("shares"))?;
+            self.transfer = Some(read).filter(|read| !read.tasks.is_empty());
         }
         if let Some(note) = notes.get(PICTURES) {
             let list: Vec<(String, String, String)> =

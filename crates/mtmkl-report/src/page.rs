@@ -35,6 +35,7 @@ pub fn html(report: &Report) -> String {
     let view = View::new(report);
     let sections: Vec<Section> = [
         weights::section(&view),
+        report.transfer.as_ref().map(crate::Transfer::section),
         spaces::section(&view),
         scores::section(&view),
         tables::pictures(&view),

@@ -14,6 +14,9 @@ pub(crate) fn finding(view: &View<'_>) -> String {
     if tasks == 0 || view.kernels.is_empty() {
         return String::new();
     }
+    if let Some(transfer) = &view.report.transfer {
+        return transfer.finding();
+    }
     if tasks > 1 && !view.report.groups.is_empty() {
         return tree::finding(view);
     }

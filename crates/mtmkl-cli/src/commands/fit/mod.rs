@@ -8,6 +8,7 @@ mod open;
 mod price;
 mod room;
 mod save;
+mod shares;
 mod tree;
 
 use anyhow::{Result, anyhow};
@@ -35,7 +36,7 @@ use crate::{choices, guards, output};
 pub mod notes {
     /// The settings as TOML.
     pub const SETTINGS: &str = "settings";
-    pub use mtmkl_report::notes::{DATA, SCORES};
+    pub use mtmkl_report::notes::{DATA, SCORES, SHARES};
 }
 
 /// Names the kernel whose columns are not there; gives back those of which normalisation leaves next to nothing.
@@ -245,6 +246,7 @@ impl Fit {
     }
 
     fn keep_notes(&self, model: &mut Model, rows: &[Vec<usize>], scores: &Scores) -> Result<()> {
+        let shares = self.shares(model)?;
         let notes = model.notes_mut();
         keep(notes, &self.frame, rows)?;
         notes.insert(notes::SETTINGS.to_string(), self.settings.clone());
@@ -265,6 +267,9 @@ impl Fit {
             .collect();
         notes.insert(notes::DATA.to_string(), serde_json::to_string(&data)?);
         notes.insert(notes::SCORES.to_string(), scores.json().to_string());
+        if let Some(shares) = shares {
+            notes.insert(notes::SHARES.to_string(), shares.to_string());
+        }
         Ok(())
     }
 }
