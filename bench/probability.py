@@ -31,13 +31,13 @@ BINS = 10
 LEAST = np.finfo(float).eps
 
 
-def ours(bench: Bench, problem: accuracy.Problem, learn: pd.DataFrame, test: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
-    """Probabilities of the test rows, and the classes of their columns."""
+def ours(bench: Bench, problem: accuracy.Problem, learn: pd.DataFrame, test: pd.DataFrame, *flags: str) -> tuple[np.ndarray, list[str]]:
+    """Probabilities of the test rows, and the classes of their columns, from a fit with these flags."""
     learned, asked, model, told = (bench.folder / name for name in ("learn.csv", "test.csv", "model.mtmkl", "told.csv"))
     learn.to_csv(learned, index=False)
     test.drop(columns="target").to_csv(asked, index=False)
     task = [] if problem.task is None else ["--task", problem.task]
-    bench.program("mtmkl", "fit", learned, "--target", "target", *task, "--probability", "-o", model, "--quiet")
+    bench.program("mtmkl", "fit", learned, "--target", "target", *task, *flags, "-o", model, "--quiet")
     bench.program("mtmkl", "predict", model, asked, "--probability", "-o", told)
     found = pd.read_csv(told)
     columns = [name for name in found if name.startswith("probability ")]
@@ -93,7 +93,7 @@ def run(bench: Bench) -> list[str]:
         for seed in range(draws):
             learn, test = accuracy.draw(problem, seed)
             truth = test["target"].to_numpy()
-            for at, told in enumerate((ours(bench, problem, learn, test), theirs(problem, learn, test))):
+            for at, told in enumerate((ours(bench, problem, learn, test, "--probability"), theirs(problem, learn, test))):
                 brier, loss, counts = figures(*told, truth)
                 found[at].append((brier, loss, calibration_error(counts)))
                 reliability[at] += counts

@@ -32,6 +32,8 @@ SECTIONS = [
     "defaults",
     "accuracy",
     "probability",
+    "transfer",
+    "logistic",
 ]
 
 

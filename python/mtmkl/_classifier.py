@@ -44,8 +44,9 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         distance, ``"rbf:sigma=median*0.5|1|2"``.
     machine : {"svc", "logistic"}, default="svc"
         Support vector classification, or kernel logistic regression, which has probabilities of its own.
-    C : float or "auto", default=1.0
-        The price of an error, > 0. "auto" lets the data choose, by cross-validation with equal weights of all kernels.
+    C : float, "auto" or None, default=None
+        The price of an error, > 0. None is 1 for "svc" and 30 for "logistic". "auto" lets the data choose, by cross-validation with equal
+        weights of all kernels.
     class_weight : dict or "balanced", optional
         Factors of C by class. "balanced" balances the classes of each task.
     multiclass : {"ovo", "ova"}, default="ovo"
@@ -172,7 +173,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         kernels: Any = None,
         *,
         machine: str = "svc",
-        C: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] | None = None,
         class_weight: dict[Any, float] | str | None = None,
         multiclass: Literal["ovo", "ova"] = "ovo",
         probability: bool = False,
@@ -227,7 +228,9 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
     def _machine(self, totals: Sequence[float]) -> tuple[dict[str, Any], list[float]]:
         if self.machine not in ("svc", "logistic"):
             raise ValueError(f"machine is {self.machine!r}, expected 'svc' or 'logistic'")
-        return {"name": self.machine, "C": self._price("C")}, [1.0] * len(totals)
+        # What is not said is the machine's usual price.
+        price = {} if self.C is None else {"C": self._price("C")}
+        return {"name": self.machine, **price}, [1.0] * len(totals)
 
     def _wants_probabilities(self) -> bool:
         return self.probability or self.machine == "logistic"

@@ -10,6 +10,7 @@ use mtmkl::task_kernel::Origin;
 use mtmkl::{CrossGram, Input, Model, Rows};
 use mtmkl_table::{Frame, Goal, Gram, Predictions, Records, Table};
 
+use crate::output;
 use crate::words::{listed, nearest};
 
 /// Kernel matrices new rows × training rows of the table the model was fitted on, by name, with k(x, x) of the new rows where known.
@@ -61,7 +62,17 @@ impl Predictor<'_> {
         });
         for (task, (origin, rows)) in parts {
             let is_named = self.frame.task.is_some();
-            let set = if origin.is_some() {
+            let set = if let Some(origin) = &origin {
+                if !origin.is_known() {
+                    let groups = if origin.has_groups() {
+                        " and its group"
+                    } else {
+                        ""
+                    };
+                    output::note(&format!(
+                        "note: the model never saw the task `{task}`; it is predicted from what all tasks{groups} share"
+                    ));
+                }
                 Some(0)
             } else {
                 // A task column that the model never had says nothing.

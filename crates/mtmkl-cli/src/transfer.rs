@@ -8,16 +8,14 @@ use mtmkl::task_kernel::{SIMILARITY, TaskKernels};
 use mtmkl_table::{is_between_tasks, kernels_between_tasks};
 
 use crate::args::FitArgs;
-use crate::choices;
 use crate::input::{self, TableOptions};
 
 /// Whether one machine is to learn from all tasks: where flags name task kernels, or kernels do.
 ///
 /// # Errors
-/// When a kernel cannot be read, or there are no tasks.
+/// When there are no tasks, or a flag is without what it is of.
 pub(crate) fn is_wanted(args: &FitArgs) -> Result<bool> {
-    let kernels = choices::kernels(&args.registry, &args.kernel)?;
-    let is_wanted = !args.transfer.is_empty() || kernels.iter().any(is_between_tasks);
+    let is_wanted = is_said_by_flags(args);
     let flag = match (
         &args.transfer[..],
         &args.task_similarity,
@@ -39,6 +37,16 @@ pub(crate) fn is_wanted(args: &FitArgs) -> Result<bool> {
         bail!("--transfer {SIMILARITY} needs --task-similarity FILE");
     }
     Ok(true)
+}
+
+/// Whether flags or kernels name task kernels.
+pub(crate) fn is_said_by_flags(args: &FitArgs) -> bool {
+    // What cannot be read is told later, with the names that files get.
+    let is_said = |spec: &String| {
+        let views = args.registry.parse_kernels(spec).unwrap_or_default();
+        !spec.starts_with("precomputed:path") && views.iter().any(is_between_tasks)
+    };
+    !args.transfer.is_empty() || args.kernel.iter().any(is_said)
 }
 
 /// Each kernel with each of the task kernels, unless it says itself which, and an offset for each task.

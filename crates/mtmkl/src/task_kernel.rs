@@ -80,6 +80,18 @@ pub struct Origins {
     pub of: Arc<Vec<usize>>,
 }
 
+impl Origin {
+    /// Whether it is a task that is known.
+    pub fn is_known(&self) -> bool {
+        self.task.is_some()
+    }
+
+    /// Whether a group is known that it is of.
+    pub fn has_groups(&self) -> bool {
+        self.groups.iter().any(Option::is_some)
+    }
+}
+
 fn wrong(value: impl Into<String>, expected: &str) -> Error {
     Error::param("task kernels", value.into(), expected)
 }

@@ -145,10 +145,38 @@ fn machine_arguments(estimator: &Estimator, parts: &[&Part], registry: &Registry
                 ("float", "float", String::new())
             };
             let text = capital(&meaning(parameter, &of));
+            let own = |part: &&Part| {
+                let known = part.parameters.iter().find(|other| other.python == name)?;
+                Some((part.name, known.default()?))
+            };
+            let defaults: Vec<(&str, f64)> = parts.iter().filter_map(own).collect();
+            let differ = defaults.iter().any(|(_, other)| *other != default);
+            // The default is the machine's where machines do not agree.
+            let (annotation, kind, default, usual) = if differ {
+                let all = defaults
+                    .iter()
+                    .map(|(part, own)| format!("{own} for \"{part}\""));
+                let all = all.collect::<Vec<_>>().join(" and ");
+                let annotation = format!("{annotation} | None");
+                (
+                    annotation,
+                    format!("{kind} or None"),
+                    "None".to_string(),
+                    format!(" None is {all}."),
+                )
+            } else {
+                (
+                    annotation.to_string(),
+                    kind.to_string(),
+                    number(default),
+                    String::new(),
+                )
+            };
             arguments.push(Argument {
-                signature: vec![[name.into(), annotation.into(), number(default)]],
-                kind: format!("{kind}, default={}", number(default)),
-                text: format!("{text}.{}{remark}", estimator.remark),
+                signature: vec![[name.into(), annotation, default.clone()]],
+                kind: format!("{kind}, default={default}")
+                    .replace("float or \"auto\" or None", "float, \"auto\" or None"),
+                text: format!("{text}.{}{usual}{remark}", estimator.remark),
             });
         }
     }

@@ -25,7 +25,11 @@ fn single_kernels_their_average_and_learned_weights_are_tried() {
     for (text, flags, sharing) in [
         (two_classes(90), "--target label", "lp"),
         (three_classes(90), "--target kind", "common"),
-        (two_tasks(120), "--target label --task site", "pscs"),
+        (
+            two_tasks(120),
+            "--target label --task site --grid tasks=weights",
+            "pscs",
+        ),
         (curve(80), "--target y --machine krr", "lp"),
         (curve(80), "--target y --machine svr", "lp"),
     ] {

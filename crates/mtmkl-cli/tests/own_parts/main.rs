@@ -99,7 +99,7 @@ fn help_and_completions_name_them() {
     }
     let lines = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        lines.contains("The price of an error, > 0, for svc, svr, svdd and quantile"),
+        lines.contains("The price of an error, > 0, for svc, logistic, svr, svdd and quantile"),
         "{help}"
     );
     assert!(

@@ -46,6 +46,7 @@ pub use spec::{KernelEntry, KeyInfo, Options, parse_kernel, parse_kernels};
 pub use units::{Unit, Unsettled};
 
 use crate::error::{Error, Result};
+use crate::task_kernel::ALL;
 
 /// k(x, z), a similarity of two samples; symmetric, and checked to be positive semi-definite unless it declares that it is.
 pub trait Kernel: Debug + Send + Sync {
@@ -185,13 +186,12 @@ impl KernelView {
     /// The same kernel times a task kernel, or times 1, and called so.
     #[must_use]
     pub fn times(mut self, between: Option<String>) -> Self {
-        if let Some(word) = &between {
-            let (head, columns) = match self.name.split_once('@') {
-                Some((head, columns)) => (head, format!("@{columns}")),
-                None => (self.name.as_str(), String::new()),
-            };
-            self.name = format!("{head}*{word}{columns}");
-        }
+        let (head, columns) = match self.name.split_once('@') {
+            Some((head, columns)) => (head, format!("@{columns}")),
+            None => (self.name.as_str(), String::new()),
+        };
+        let word = between.as_deref().unwrap_or(ALL);
+        self.name = format!("{head}*{word}{columns}");
         self.between = between;
         self
     }

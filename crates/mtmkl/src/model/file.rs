@@ -10,10 +10,9 @@ use safetensors::tensor::{Dtype, SafeTensors, View};
 use super::header::{Header, KernelHeader, RunHeader, SetHeader, TaskHeader, VERSION, read_header};
 use super::read::{eights, read_bounded};
 use super::write::write_whole;
-use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, origins, parts};
+use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, kernels, origins, parts};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
-use crate::kernel::KernelView;
 use crate::problem::TargetUnit;
 use crate::registry::Registry;
 use crate::run::Pass;
@@ -293,7 +292,7 @@ impl Model {
             .enumerate()
             .map(|(number, set)| file.support_set(number, set))
             .collect::<Result<Vec<_>>>()?;
-        let views = kernel_views(registry, &header.kernels, &sets)?;
+        let views = kernels::read(registry, &header.kernels, &sets)?;
         let offsets = file.floats("offsets", Some(tasks))?;
         let units = file.units(tasks)?;
         let task_models = header
@@ -367,56 +366,6 @@ impl Model {
         })?;
         Self::from_bytes_with(registry, &bytes)
     }
-}
-
-/// The kernels, for these sample sets.
-fn kernel_views(
-    registry: &Registry,
-    kernels: &[KernelHeader],
-    sets: &[SupportSet],
-) -> Result<Vec<KernelView>> {
-    // Checked one by one: a few bytes can ask for many columns, and only those there are cost memory.
-    let views = kernels
-        .iter()
-        .map(|kernel| {
-            let name = kernel
-                .spec
-                .split([':', '@', '*'])
-                .next()
-                .unwrap_or_default();
-            registry.kernel(name.trim())?;
-            let mut view = registry
-                .parse_kernel(&kernel.spec)
-                .map_err(|error| format_error(error.to_string()))?;
-            view.name.clone_from(&kernel.name);
-            for set in sets {
-                view.columns
-                    .resolve(&set.columns)
-                    .map_err(|error| format_error(error.to_string()))?;
-                if view.kernel.given().is_none() && set.columns.is_empty() {
-                    return Err(format_error("a kernel needs columns and there are none"));
-                }
-                let kernels = set.origins.as_ref().map(|origins| &origins.kernels);
-                let is_known = |word: &String| kernels.is_some_and(|own| own.get(word).is_some());
-                if let Some(word) = view.between.as_ref().filter(|word| !is_known(word)) {
-                    let problem = format!("the task kernel `{word}` is missing");
-                    return Err(format_error(problem));
-                }
-            }
-            Ok(view)
-        })
-        .collect::<Result<Vec<_>>>()?;
-    for name in views.iter().filter_map(|view| view.kernel.given()) {
-        if sets
-            .iter()
-            .any(|set| !set.given_diagonals.contains_key(name))
-        {
-            return Err(format_error(format!(
-                "the diagonal of the precomputed kernel `{name}` is missing"
-            )));
-        }
-    }
-    Ok(views)
 }
 
 /// Tensors of a file, checked as they are read.

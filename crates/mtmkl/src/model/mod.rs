@@ -2,6 +2,7 @@
 
 mod file;
 mod header;
+mod kernels;
 mod origins;
 mod parts;
 mod predict;

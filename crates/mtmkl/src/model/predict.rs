@@ -200,8 +200,8 @@ impl Model {
     fn decide(&self, tasks: &[(usize, &[f64])], input: Input<'_>) -> Result<Vec<Vec<f64>>> {
         let machine = self.machine.build();
         let sums = self.sums(tasks, input)?;
-        let mut decisions: Vec<Vec<f64>> =
-            sums.decisions.iter_rows().map(<[f64]>::to_vec).collect();
+        let rows = (0..tasks.len()).map(|number| sums.decisions.row(number).to_vec());
+        let mut decisions: Vec<Vec<f64>> = rows.collect();
         for ((number, values), (task, _)) in decisions.iter_mut().enumerate().zip(tasks) {
             for (value, own) in values.iter_mut().zip(sums.own.row(number)) {
                 let TaskModel { offset, unit, .. } = &self.tasks[*task];

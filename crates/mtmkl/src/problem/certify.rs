@@ -114,13 +114,13 @@ impl Problem {
         let n = task.count(set.count());
         let d = set.columns().len();
         let gather = |chosen: &[usize]| -> Vec<f64> {
-            let position = |i: &usize| task.rows.position(*i);
-            let rows = chosen.iter().map(|i| set.rows().row(position(i)));
+            let rows = chosen
+                .iter()
+                .map(|&i| set.rows().row(task.rows.position(i)));
             rows.flatten().copied().collect()
         };
-        let support: Vec<usize> = (0..n)
-            .filter(|&i| points.iter().any(|point| point.is_supported_by(i)))
-            .collect();
+        let is_support = |&i: &usize| points.iter().any(|point| point.is_supported_by(i));
+        let support: Vec<usize> = (0..n).filter(is_support).collect();
         let mut place = vec![None; n];
         for (at, &i) in support.iter().enumerate() {
             place[i] = Some(at);
@@ -154,9 +154,8 @@ impl Problem {
                     let values = &piece.values[row * support.len()..(row + 1) * support.len()];
                     let (values, own) = between.times(piece.kernel, values, own, i, &support);
                     // As in the Gram matrices, k(x, x) is not subject to what cancels in a distance.
-                    let error = place[i].map(|at| (at, own - values[at]));
                     let product = |beta: &[f64]| {
-                        let exact = error.map_or(0.0, |(at, error)| error * beta[at]);
+                        let exact = place[i].map_or(0.0, |at| (own - values[at]) * beta[at]);
                         dot(&values, beta) + exact
                     };
                     for ((sum, point), (beta, witness)) in

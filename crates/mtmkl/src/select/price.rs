@@ -11,7 +11,7 @@ use super::usual_search::{UsualSearch, Verdict};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, TaskGrams};
-use crate::machine::Conjugate;
+use crate::machine::{Conjugate, weight};
 use crate::pool::Pool;
 use crate::problem::{Prepared, TargetScale};
 
@@ -143,6 +143,7 @@ impl Prepared {
             tolerance: limits.tolerance.max(UsualSearch::TOLERANCE),
             ..limits.clone()
         };
+        let has_odds = problem.spec().machine.has_probabilities();
         let done: Mutex<BTreeMap<(usize, usize), Verdict>> = Mutex::default();
         let known = || done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -156,7 +157,7 @@ impl Prepared {
             in_parallel(chains.len(), &pools, |number, pool| {
                 let tell = |trial: Trial<'_>| {
                     let verdict = Verdict {
-                        score: score(problem.tasks(), &folds[trial.fold], &trial),
+                        score: score(problem.tasks(), &folds[trial.fold], &trial, has_odds),
                         finer: trial.finer,
                     };
                     known().insert((trial.cell, trial.fold), verdict);
@@ -179,9 +180,11 @@ impl Prepared {
     }
 }
 
-/// The share of labels that are right, or 1 − (squared error)/(squared error of the mean), over all tasks.
-fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
-    let (mut left, mut total, mut right, mut count) = (0.0, 0.0, 0_usize, 0_usize);
+/// The share of labels that are right, each counted as often as an error on it costs (of a machine of log-odds, the geometric mean of their
+/// probabilities), or 1 − (squared error)/(squared error of the mean), over all tasks.
+fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>, has_odds: bool) -> f64 {
+    let (mut left, mut total, mut right, mut count) = (0.0, 0.0, 0.0, 0.0);
+    let mut loss = 0.0;
     for (task, decisions) in tasks.iter().zip(&trial.decisions) {
         let held = &fold.held[task.samples];
         let decided: BTreeMap<usize, f64> = held
@@ -194,10 +197,15 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
             .enumerate();
         match &task.targets {
             Targets::Labels(labels) => {
-                for (label, (_, row)) in labels.iter().zip(rows) {
+                for (label, (at, row)) in labels.iter().zip(rows) {
                     if let Some(decision) = decided.get(&row) {
-                        right += usize::from((*decision > 0.0) == (*label > 0.0));
-                        count += 1;
+                        let cost = weight(task, at);
+                        count += cost;
+                        if (*decision > 0.0) == (*label > 0.0) {
+                            right += cost;
+                        }
+                        let margin = label * decision;
+                        loss += cost * ((-margin).max(0.0) + (-margin.abs()).exp().ln_1p());
                     }
                 }
             }
@@ -214,8 +222,10 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>) -> f64 {
             Targets::Unlabelled => {}
         }
     }
-    if count > 0 {
-        right as f64 / count as f64
+    if count > 0.0 && has_odds {
+        (-loss / count).exp()
+    } else if count > 0.0 {
+        right / count
     } else {
         1.0 - left / total
     }

@@ -23,6 +23,7 @@ pub use self::limits::interruptible;
 pub(super) use self::limits::{fitting_of, note_storage, preparation_of};
 pub(super) use self::open::{Fit, Sets, note_rows, read_table, scaling_of};
 pub(super) use self::save::Saved;
+pub(super) use self::tree::settle as settle_groups;
 use super::Outcome;
 use crate::args::FitArgs;
 use crate::progress::Progress;
@@ -305,9 +306,14 @@ impl Learned {
         let model = &self.model;
         let mut text = String::new();
         let shape = model.shape();
+        let origins = model.support_sets().first();
+        let origins = origins.and_then(|set| set.origins.as_ref());
+        let tasks = match origins.map(|origins| origins.kernels.tasks().len()) {
+            Some(together) => format!("{} together", count(together, "task", "tasks")),
+            None => count(shape.tasks, "task", "tasks"),
+        };
         text += &format!(
-            "{}, {}, machine {}, sharing {}\n\n",
-            count(shape.tasks, "task", "tasks"),
+            "{tasks}, {}, machine {}, sharing {}\n\n",
             count(shape.kernels, "kernel", "kernels"),
             args.machine,
             model.sharing().name()

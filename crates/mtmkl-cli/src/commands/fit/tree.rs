@@ -11,8 +11,8 @@ use mtmkl_table::{Names, Transfer, by_number_then_text, tree_of_columns};
 use super::open::Fit;
 use crate::args::FitArgs;
 
-/// The tree of `--tree` or `--task-groups`, and whether any flag of a tree goes with the sharing.
-pub(super) fn read(args: &mut FitArgs) -> Result<Option<TaskTree>> {
+/// `--task-groups` of a column is `--tree-columns` of it.
+pub(in crate::commands) fn settle(args: &mut FitArgs) {
     // A file is one that is there, or is called as one.
     let is_file = |path: &Path| {
         let ending = path.extension().and_then(|ending| ending.to_str());
@@ -21,6 +21,11 @@ pub(super) fn read(args: &mut FitArgs) -> Result<Option<TaskTree>> {
     if let Some(column) = args.task_groups.take_if(|path| !is_file(path)) {
         args.tree_columns = vec![column.display().to_string()];
     }
+}
+
+/// The tree of `--tree` or `--task-groups`, and whether any flag of a tree goes with the sharing.
+pub(super) fn read(args: &mut FitArgs) -> Result<Option<TaskTree>> {
+    settle(args);
     let is_transfer = crate::transfer::is_wanted(args)?;
     let flag = match (&args.tree, &args.tree_columns[..], &args.task_groups) {
         (Some(_), ..) => "--tree",

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use mtmkl::entry::Parameter;
+use mtmkl::kernel::KernelView;
 use mtmkl::select::{Cell, Fold, Metric, Trial, UsualSearch, usual_kernels_to_search};
 use mtmkl::{Registry, Stop, Task};
 use mtmkl_table::{Dataset, Equals, Goal, Predictions, Scaling};
@@ -145,6 +146,8 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     args.fit
         .kernel
         .clone_from(&tune.kernel_sets[best.kernels].specs);
+    // A kernel that does best alone does so without offsets.
+    args.fit.no_task_offset |= tune.fit.between().is_some() && best.kernels > 0;
     let mut shown = args.fit.clone();
     if tune.kernel_sets.len() == 1 || (tune.plan.is_usual() && best.kernels == 0) {
         shown.kernel = searched.given;
@@ -223,7 +226,10 @@ impl Tune {
         let plan = if wanted.is_nothing() {
             let learned = wanted::learned(&args.fit, tasks, &levels)?;
             about = serde_json::to_string(&(&machine, &learned))?;
-            let kernels = choices::kernels(&args.fit.registry, &args.fit.kernel)?;
+            let mut kernels = choices::kernels(&args.fit.registry, &args.fit.kernel)?;
+            if let Some(known) = fit.between() {
+                kernels = crate::transfer::kernels(&args.fit, kernels, known)?;
+            }
             let held: Vec<usize> = splits.iter().map(|split| split.validation.len()).collect();
             let is_given = wanted::price_is_given(&args.fit, &machine);
             let of_task = |task: &Task| task.rows.count(dataset.samples[task.samples].count());
@@ -296,7 +302,7 @@ impl Tune {
     }
 
     /// The kernel sets as positions among all kernels.
-    fn positions(&self, kernels: &[mtmkl::kernel::KernelView]) -> Result<Vec<Vec<usize>>> {
+    fn positions(&self, args: &FitArgs, kernels: &[KernelView]) -> Result<Vec<Vec<usize>>> {
         if let Plan::Usual(search) = &self.plan {
             return Ok(search.kernel_sets());
         }
@@ -307,13 +313,14 @@ impl Tune {
             .iter()
             .map(|set| {
                 let mut positions = Vec::new();
-                for spec in &set.specs {
-                    for view in self.registry.parse_kernels(spec)? {
-                        let at = kernels.iter().position(|known| known.name == view.name);
-                        positions.push(
-                            at.with_context(|| format!("kernel `{}` is not there", view.name))?,
-                        );
-                    }
+                let mut views = choices::kernels(&self.registry, &set.specs)?;
+                if let Some(known) = self.fit.between() {
+                    views = crate::transfer::kernels(args, views, known)?;
+                }
+                for view in views {
+                    let at = kernels.iter().position(|known| known.name == view.name);
+                    positions
+                        .push(at.with_context(|| format!("kernel `{}` is not there", view.name))?);
                 }
                 Ok(positions)
             })

@@ -101,7 +101,7 @@ impl Tune {
         )?;
         check_columns(&spec, &self.fit.frame, &self.fit.table, args.fit.normalize)?;
         let located = |error| self.fit.located(error, &self.rows, &self.tasks, &args.fit);
-        let kernel_sets = self.positions(&spec.kernels)?;
+        let kernel_sets = self.positions(&args.fit, &spec.kernels)?;
         // The first cells of the usual search say whether the rest can be fitted.
         let mut first = self.plan.clone();
         first.next(self.folds.len(), &Done::new(), self.metric);

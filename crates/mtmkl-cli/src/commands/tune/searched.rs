@@ -63,7 +63,15 @@ impl Asked<'_> {
     pub(super) fn search(&self) -> Result<Option<Searched>> {
         let mut best: Option<Searched> = None;
         let (mut variants, mut journals) = (Vec::new(), Vec::new());
-        for (number, variant) in self.wanted.variants().into_iter().enumerate() {
+        let is_piped = self.args.fit.data.as_deref() == Some(Path::new("-"));
+        let asked = self.wanted.variants();
+        let is_usual = self.wanted.is_nothing() && asked == [Variant::default()] && !is_piped;
+        let all = if is_usual {
+            variant::of_tasks(&self.args.fit)
+        } else {
+            asked
+        };
+        for (number, variant) in all.into_iter().enumerate() {
             let Some(found) = self.one(&variant, number, None)? else {
                 return Ok(None);
             };
@@ -89,7 +97,6 @@ impl Asked<'_> {
             return Ok(None);
         };
         (best.variants, best.journals) = (variants, journals);
-        let is_piped = self.args.fit.data.as_deref() == Some(Path::new("-"));
         if best.tune.plan.is_usual() && !is_piped && !self.vary(&mut best)? {
             return Ok(None);
         }
@@ -146,8 +153,10 @@ impl Asked<'_> {
         }
         args.resume = self.args.resume && (number == 0 || journal.exists());
         let mut kernel_sets = self.kernel_sets.to_vec();
-        if let Some((_, specs)) = &only {
+        if let Some((cell, specs)) = &only {
             args.fit.kernel.clone_from(specs);
+            // A kernel that does best alone does so without offsets.
+            args.fit.no_task_offset |= cell.kernels > 0 && !args.fit.transfer.is_empty();
             kernel_sets = vec![KernelSet::of(specs.clone())];
         }
         let given = args.fit.kernel.clone();
@@ -160,6 +169,7 @@ impl Asked<'_> {
         let mut tune = Tune::new(&args, self.wanted, kernel_sets, fit, &sets.dataset)?;
         if let Some((cell, _)) = only {
             tune.plan = Plan::of_grid(Grid::of(vec![Cell { kernels: 0, ..cell }]));
+            tune.kernel_sets.truncate(1);
         }
         let Some((done, computed)) = tune.search(&args, &journal, &sets.dataset, self.stop)? else {
             return Ok(None);
