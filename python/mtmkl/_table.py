@@ -255,9 +255,9 @@ def _read_stack(
         if rows != columns:
             raise ValueError(f"X has kernel matrices of shape {rows} × {columns}, expected n × n to fit")
         estimator.n_features_in_ = columns
-    elif columns != estimator.n_features_in_ or kernels != len(given := set(estimator._model.given_names)):
+    elif columns != estimator.n_features_in_ or kernels != len(set(estimator._model.given_names)):
         raise ValueError(
-            f"X has shape {stack.values.shape}, expected ({len(given)}, n_new, "
+            f"X has shape {stack.values.shape}, expected ({len(set(estimator._model.given_names))}, n_new, "
             f"{estimator.n_features_in_}): for each kernel a row for each new sample and a column for each training sample"
         )
     if with_y:

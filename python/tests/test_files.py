@@ -224,7 +224,7 @@ def test_a_model_of_the_library_has_no_description_and_works(tmp_path, rng):
         normalize=None,
         target_scale="none",
         definiteness="check",
-        sets=[{"values": X + shift, "columns": ["u", "v"], "grams": [], "origin": list(range(20))} for shift in (0.0, 0.1)],
+        sets=[{"values": X + shift, "columns": ["u", "v"], "grams": [], "origin": list(range(20)), "tasks": None} for shift in (0.0, 0.1)],
         tasks=[
             {"name": name, "samples": at, "rows": None, "kind": "labels", "targets": labels, "weights": None}
             for at, name in enumerate("ab")

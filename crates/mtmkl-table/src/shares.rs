@@ -112,7 +112,7 @@ mod tests {
             [2.0, 2.0, -2.0, -2.0],
         ];
         let grid = Grid::new(4, 4, values.concat()).unwrap();
-        let found = variance_shares(&[grid.clone()], &levels(), &[0, 0, 1, 1], 3);
+        let found = variance_shares(std::slice::from_ref(&grid), &levels(), &[0, 0, 1, 1], 3);
         assert_eq!(found.levels, ["all", "own", "offset"]);
         // Variances 2, ½ and 4 over all rows; 0, 0, 0 in the first task and 4, 1, 0 in the second.
         let shares = [2.0 / 6.5, 0.5 / 6.5, 4.0 / 6.5];

@@ -157,6 +157,40 @@ pub fn is_semi_definite(gram: &[f64], n: usize) -> bool {
     true
 }
 
+/// Av, A by rows.
+pub fn times(matrix: &[f64], v: &[f64]) -> Vec<f64> {
+    let rows = matrix.chunks_exact(v.len());
+    rows.map(|row| dot(row, v)).collect()
+}
+
+/// A⁻¹y by elimination with row exchanges.
+///
+/// # Panics
+/// When there is nothing to eliminate.
+pub fn eliminate(mut a: Vec<f64>, mut y: Vec<f64>) -> Vec<f64> {
+    let n = y.len();
+    for k in 0..n {
+        let pivot = (k..n)
+            .max_by(|&i, &j| a[i * n + k].abs().total_cmp(&a[j * n + k].abs()))
+            .expect("a row for each column");
+        for j in 0..n {
+            a.swap(k * n + j, pivot * n + j);
+        }
+        y.swap(k, pivot);
+        for i in k + 1..n {
+            let factor = a[i * n + k] / a[k * n + k];
+            for j in k..n {
+                a[i * n + j] -= factor * a[k * n + j];
+            }
+            y[i] -= factor * y[k];
+        }
+    }
+    for k in (0..n).rev() {
+        y[k] = (y[k] - (k + 1..n).map(|j| a[k * n + j] * y[j]).sum::<f64>()) / a[k * n + k];
+    }
+    y
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,38 +249,4 @@ mod tests {
         let y = values(&mut Random::new(1), &x, 2, 2);
         assert!(y.len() == 2 && y.iter().all(|value| value.is_finite()));
     }
-}
-
-/// Av, A by rows.
-pub fn times(matrix: &[f64], v: &[f64]) -> Vec<f64> {
-    let rows = matrix.chunks_exact(v.len());
-    rows.map(|row| dot(row, v)).collect()
-}
-
-/// A⁻¹y by elimination with row exchanges.
-///
-/// # Panics
-/// When there is nothing to eliminate.
-pub fn eliminate(mut a: Vec<f64>, mut y: Vec<f64>) -> Vec<f64> {
-    let n = y.len();
-    for k in 0..n {
-        let pivot = (k..n)
-            .max_by(|&i, &j| a[i * n + k].abs().total_cmp(&a[j * n + k].abs()))
-            .expect("a row for each column");
-        for j in 0..n {
-            a.swap(k * n + j, pivot * n + j);
-        }
-        y.swap(k, pivot);
-        for i in k + 1..n {
-            let factor = a[i * n + k] / a[k * n + k];
-            for j in k..n {
-                a[i * n + j] -= factor * a[k * n + j];
-            }
-            y[i] -= factor * y[k];
-        }
-    }
-    for k in (0..n).rev() {
-        y[k] = (y[k] - (k + 1..n).map(|j| a[k * n + j] * y[j]).sum::<f64>()) / a[k * n + k];
-    }
-    y
 }
