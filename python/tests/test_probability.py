@@ -81,7 +81,7 @@ def test_logistic_regression_has_its_own(tmp_path):
     # At the optimum b is stationary: what is expected of each class is there.
     assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=1e-6)
     # In other units of the data, a linear kernel is scikit-learn's logistic regression without a penalty on the offset.
-    linear = MKLClassifier("linear", machine="logistic", sharing="uniform", scale="none", normalize="none", tol=1e-10).fit(X, y)
+    linear = MKLClassifier("linear", machine="logistic", C=1.0, sharing="uniform", scale="none", normalize="none", tol=1e-10).fit(X, y)
     theirs = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, y)
     np.testing.assert_allclose(linear.predict_proba(Z), theirs.predict_proba(Z), atol=1e-5)
     model.save(tmp_path / "m")

@@ -98,7 +98,7 @@ def test_kernels_say_themselves_between_which_tasks_they_are(regions):
     said = fitted(X, y, transfer=None, kernels=["linear*all", "linear*group", ("near", "rbf:sigma=median*own", ["x"])])
     assert said.kernel_names_ == ["linear*all", "linear*group", "near", "constant*own"]
     mixed = fitted(X, y, transfer="all,own", kernels=["linear", ("near", "rbf*all", ["x", "z"]), ("far", "rbf:sigma=9", ["z"])])
-    assert mixed.kernel_names_ == ["linear", "linear*own", "near", "far", "far*own", "constant*own"]
+    assert mixed.kernel_names_ == ["linear*all", "linear*own", "near", "far*all", "far*own", "constant*own"]
 
 
 def test_callables_and_stacks_are_between_tasks_too(regions):
@@ -155,7 +155,12 @@ def test_groups_inside_groups(regions):
     X, y = regions
     X = X.assign(town=X["site"].map({"a": "t1", "b": "t2", "c": "t1", "d": None}))
     model = fitted(X, y, groups=["region", "town"])
-    assert [name for name in model.kernel_names_ if name.startswith("linear")] == ["linear", "linear*region", "linear*town", "linear*own"]
+    assert [name for name in model.kernel_names_ if name.startswith("linear")] == [
+        "linear*all",
+        "linear*region",
+        "linear*town",
+        "linear*own",
+    ]
     # A town is one of its region: that of the same name elsewhere is another.
     one = model.predict(unseen(X, "north").assign(town="t1"))
     other = model.predict(unseen(X, "south").assign(town="t1"))

@@ -117,7 +117,8 @@ fn head(out: &mut String, view: &View<'_>, title: &str) {
     let mut figure = |what: &str, value: &str| {
         put!(out, "<div><dt>{what}</dt><dd>{value}</dd></div>");
     };
-    figure("Tasks", &count(view.tasks.len()));
+    let together = report.transfer.as_ref().map(|own| own.tasks.len());
+    figure("Tasks", &count(together.unwrap_or(view.tasks.len())));
     figure("Kernels", &count(view.kernels.len()));
     if !report.tasks.is_empty() {
         let samples = report.tasks.iter().map(|task| task.samples).sum();
