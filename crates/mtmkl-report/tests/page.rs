@@ -1,6 +1,6 @@
 //! The whole page: well formed, complete, safe, and sane in size.
 
-use mtmkl_report::{GroupEntry, Picture, Report, html};
+use mtmkl_report::{GroupEntry, Picture, Report, Transfer, html};
 
 mod sample;
 
@@ -335,4 +335,26 @@ fn ragged_parts_are_shown_as_far_as_they_go() {
     let page = html(&report);
     check(&page);
     assert!(page.contains("task 4") && page.contains("kernel 5"));
+}
+
+#[test]
+fn one_machine_of_all_tasks_says_what_they_share() {
+    let report = Report {
+        transfer: Some(Transfer {
+            levels: vec!["all".into(), "region".into(), "own".into()],
+            overall: vec![0.5, 0.3, 0.2],
+            tasks: vec![
+                ("a <b>".into(), vec![0.6, 0.4, 0.0]),
+                ("c".into(), vec![f64::NAN; 3]),
+            ],
+            kernels: vec![("linear".into(), vec![0.5, 0.3, 0.2])],
+        }),
+        ..sample::iris()
+    };
+    let page = html(&report);
+    check(&page);
+    assert!(page.contains("What tasks share") && page.contains("a &lt;b&gt;"));
+    assert!(page.contains("width:60.0%") && !page.contains("width:NaN"));
+    assert!(page.contains("region") && page.contains("0 %"));
+    assert!(!html(&sample::iris()).contains("What tasks share"));
 }

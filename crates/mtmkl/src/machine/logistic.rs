@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Conjugate, Dual, Machine, MachineEntry, MachineSpec, NEGATIVE_WEIGHT, POSITIVE_WEIGHT,
-    SmoothConjugate, TargetKind, Variables, check_labels, check_positive_weights, numbers, sign,
-    weight,
+    SmoothConjugate, TargetKind, Variables, check_labels, check_positive_weights, sign,
+    signed_prices,
 };
 use crate::data::Task;
 use crate::entry::{Parameter, Part, Range};
@@ -80,24 +80,14 @@ impl Machine for Logistic {
     }
 
     fn dual(&self, task: &Task, _samples: usize) -> Dual {
-        let labels = numbers(task);
-        let bound = |row: usize| {
-            let class = if labels[row] > 0.0 {
-                self.positive_weight
-            } else {
-                self.negative_weight
-            };
-            labels[row] * self.c * class * weight(task, row)
-        };
+        let ends = signed_prices(task, self.c, [self.negative_weight, self.positive_weight]);
         Dual {
             scale: 1.0,
-            variables: Variables::one_each(labels.len()),
-            linear: vec![0.0; labels.len()],
+            variables: Variables::one_each(ends.len()),
+            linear: vec![0.0; ends.len()],
             diagonal: 0.0,
             conjugate: Conjugate::Smooth {
-                function: Arc::new(Entropy {
-                    ends: (0..labels.len()).map(bound).collect(),
-                }),
+                function: Arc::new(Entropy { ends }),
                 sum: Some(0.0),
             },
         }

@@ -214,6 +214,15 @@ pub fn weight(task: &Task, row: usize) -> f64 {
         .map_or(1.0, |weights| weights.get(row).copied().unwrap_or_default())
 }
 
+/// y_i C w(y_i) w_i: the end of β_i for a label of ±1, with the weights of −1 and of +1.
+fn signed_prices(task: &Task, c: f64, [negative, positive]: [f64; 2]) -> Vec<f64> {
+    let price = |(row, label): (usize, &f64)| {
+        let class = if *label > 0.0 { positive } else { negative };
+        label * c * class * weight(task, row)
+    };
+    numbers(task).iter().enumerate().map(price).collect()
+}
+
 /// The sum of the weights: n where none are given.
 fn total_weight(task: &Task, samples: usize) -> f64 {
     task.weights

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Conjugate, Dual, Machine, MachineEntry, MachineSpec, NEGATIVE_WEIGHT, POSITIVE_WEIGHT, PRICES,
-    TargetKind, Variables, check_labels, numbers, sign, weight,
+    TargetKind, Variables, check_labels, numbers, sign, signed_prices,
 };
 use crate::data::Task;
 use crate::entry::{Parameter, Part, Range};
@@ -76,22 +76,15 @@ impl Machine for Svc {
 
     fn dual(&self, task: &Task, _samples: usize) -> Dual {
         let labels = numbers(task);
-        let bound = |row: usize| {
-            let class = if labels[row] > 0.0 {
-                self.positive_weight
-            } else {
-                self.negative_weight
-            };
-            labels[row] * self.c * class * weight(task, row)
-        };
+        let ends = signed_prices(task, self.c, [self.negative_weight, self.positive_weight]);
         Dual {
             scale: 1.0,
             variables: Variables::one_each(labels.len()),
             linear: labels.to_vec(),
             diagonal: 0.0,
             conjugate: Conjugate::Box {
-                lower: (0..labels.len()).map(|row| bound(row).min(0.0)).collect(),
-                upper: (0..labels.len()).map(|row| bound(row).max(0.0)).collect(),
+                lower: ends.iter().map(|end| end.min(0.0)).collect(),
+                upper: ends.iter().map(|end| end.max(0.0)).collect(),
                 sum: 0.0,
             },
         }
