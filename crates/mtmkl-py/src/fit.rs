@@ -435,7 +435,7 @@ pub(crate) fn fit(
     for warning in warnings {
         PyErr::warn(py, &category, &CString::new(warning)?, 3)?;
     }
-    if storage == Storage::OnDemand {
+    if storage == Storage::Mapped {
         let message = c"the kernel matrices do not fit into memory_limit (GiB), so their values were made on demand, which may be slower";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 3)?;
     }

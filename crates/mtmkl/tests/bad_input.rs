@@ -805,7 +805,7 @@ fn more_memory_than_allowed_is_refused_with_both_figures() {
         problem.memory_needed(storage, &preparation).unwrap()
     };
     // A base for each of the two kernels, or a matrix.
-    let needed = needed(Storage::Kept).min(needed(Storage::OnDemand));
+    let needed = needed(Storage::Kept).min(needed(Storage::Mapped));
     // Two Gram matrices and a combined one, of 6 × 6 numbers, at least.
     assert!(needed >= 3 * 36 * 8);
     let prepare = |memory_limit| {

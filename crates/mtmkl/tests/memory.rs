@@ -159,7 +159,7 @@ fn every_large_buffer_is_taken_from_the_ledger() {
     // Interior points.
     machines.push((MachineSpec::svc(1e5), TargetKind::Labels));
     for (machine, targets) in machines {
-        for storage in [Storage::Kept, Storage::OnDemand] {
+        for storage in [Storage::Kept, Storage::Mapped] {
             for precision in [Precision::Double, Precision::Single] {
                 let problem = problem(&machine, targets, 2);
                 let fit = |ledger: &Ledger| {
@@ -221,7 +221,7 @@ fn the_limit_holds_from_the_least_to_the_most_and_changes_no_answer() {
                     let difference = (other - objective).abs();
                     assert!(difference <= 2e-3 * objective.abs(), "{machine:?}");
                     fitted += 1;
-                    made += usize::from(storage == Storage::OnDemand);
+                    made += usize::from(storage == Storage::Mapped);
                 }
                 Err(Error::Memory {
                     needed,

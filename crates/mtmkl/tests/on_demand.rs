@@ -115,8 +115,8 @@ fn values_and_derivatives_are_those_of_kept_matrices() {
             for precision in [Precision::Double, Precision::Single] {
                 let problem = problem(&spec, machine.targets, 50, views);
                 let kept = look(&problem, Storage::Kept, precision, 1);
-                let made = look(&problem, Storage::OnDemand, precision, 1);
-                let threaded = look(&problem, Storage::OnDemand, precision, 3);
+                let made = look(&problem, Storage::Mapped, precision, 1);
+                let threaded = look(&problem, Storage::Mapped, precision, 3);
                 assert_eq!(made, threaded, "{spec:?}");
                 for (number, (a, b)) in kept.iter().zip(&made).enumerate() {
                     // Inner problems end at a gap of 1e-13, derivatives at its root.
@@ -145,7 +145,7 @@ fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
                     let preparation = Preparation::default();
                     problem.memory_needed(storage, &preparation).unwrap()
                 };
-                assert!(needed(Storage::OnDemand) < needed(Storage::Kept));
+                assert!(needed(Storage::Mapped) < needed(Storage::Kept));
                 let fit = |storage, threads| {
                     let prepared = prepare(&problem, storage, double, threads);
                     let model = prepared.fit(&mut fitting(1e-8)).unwrap();
@@ -153,8 +153,8 @@ fn fits_end_at_the_same_optimum_for_any_number_of_threads() {
                     (model, held)
                 };
                 let (kept, decided) = fit(Storage::Kept, 1);
-                let (made, others) = fit(Storage::OnDemand, 1);
-                let (threaded, _) = fit(Storage::OnDemand, 3);
+                let (made, others) = fit(Storage::Mapped, 1);
+                let (threaded, _) = fit(Storage::Mapped, 3);
                 let what = format!("{spec:?}, {n} samples, views: {views}");
                 let outcome = made.outcome();
                 assert!(
@@ -191,14 +191,14 @@ fn what_does_not_fit_on_demand_is_refused() {
     let problem = problem(&MachineSpec::svc(1.0), TargetKind::Labels, 60, false);
     let preparation = Preparation::default();
     let needed = |storage| problem.memory_needed(storage, &preparation).unwrap();
-    let (kept, needed) = (needed(Storage::Kept), needed(Storage::OnDemand));
+    let (kept, needed) = (needed(Storage::Kept), needed(Storage::Mapped));
     let within = |limit| {
         problem.prepare(&Preparation {
             ledger: Ledger::new(limit),
             ..Preparation::default()
         })
     };
-    assert_eq!(within(needed).unwrap().storage(), Storage::OnDemand);
+    assert_eq!(within(needed).unwrap().storage(), Storage::Mapped);
     assert_eq!(within(2 * kept).unwrap().storage(), Storage::Kept);
     let error = within(needed - 1).unwrap_err();
     assert!(
@@ -232,7 +232,7 @@ fn parts_for_folds_are_made_on_demand_too() {
         let held = part.decisions(&model, &[vec![1, 5, 9]]).unwrap();
         (model, held)
     };
-    let ((kept, decided), (made, others)) = (fit(Storage::Kept), fit(Storage::OnDemand));
+    let ((kept, decided), (made, others)) = (fit(Storage::Kept), fit(Storage::Mapped));
     let (a, b) = (kept.outcome().objective, made.outcome().objective);
     assert!((a - b).abs() <= 2e-9 * a.abs(), "{a} and {b}");
     for (a, b) in decided.iter().flatten().zip(others.iter().flatten()) {
@@ -261,7 +261,7 @@ fn many_kernels_take_little_memory() {
         let prepared = prepare(&problem, storage, Precision::Double, 2);
         prepared.fit(&mut fitting(1e-6)).unwrap()
     };
-    let (kept, made) = (fit(Storage::Kept), fit(Storage::OnDemand));
+    let (kept, made) = (fit(Storage::Kept), fit(Storage::Mapped));
     let (a, b) = (kept.outcome().objective, made.outcome().objective);
     assert!(made.outcome().status.is_converged());
     assert!((a - b).abs() <= 2e-6 * a.abs(), "{a} and {b}");

@@ -320,9 +320,9 @@ fn storage_precision_and_views_make_no_difference() {
         let problem = data.problem(&KERNELS, machine, SharingSpec::lp(1.5, 1.0));
         let model = fit(&problem, 1e-8);
         for (storage, precision) in [
-            (Storage::OnDemand, Precision::Double),
+            (Storage::Mapped, Precision::Double),
             (Storage::Kept, Precision::Single),
-            (Storage::OnDemand, Precision::Single),
+            (Storage::Mapped, Precision::Single),
         ] {
             let preparation = Preparation {
                 storage: Some(storage),

@@ -15,7 +15,7 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
     Definiteness, Fitting, GivenGram, Model, Precision, Preparation, Problem, ProblemSpec, Samples,
-    Targets, Task,
+    Storage, Targets, Task,
 };
 
 /// What to solve. Files hold little-endian f64.
@@ -42,6 +42,8 @@ struct Job {
     precision: Precision,
     /// Bytes that Gram matrices may take.
     memory_limit: Option<u64>,
+    /// How kernels are kept: kept, mapped or streamed; by the limit where nothing is said.
+    storage: Option<Storage>,
     /// Begin each repeat with the arrays.
     #[serde(default)]
     whole: bool,
@@ -131,6 +133,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let limit = job.memory_limit.unwrap_or(u64::MAX);
         Ok(Preparation {
             precision: job.precision,
+            storage: job.storage,
             definiteness: match job.grams {
                 Some(_) => Definiteness::Assume,
                 None => Definiteness::Check,

@@ -7,12 +7,13 @@ use rayon::prelude::*;
 
 use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Room, Solve};
 use crate::error::{Error, Result};
-use crate::gram::{CombinedRows, Grams, Image, TaskGrams};
+use crate::gram::{ByChange, CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape, dot};
-use crate::inner::{Effort, Fitted, Here, Solved, State, TaskEvaluation};
+use crate::inner::{Effort, Fitted, Here, Progress, Solved, State, TaskEvaluation};
 use crate::linalg::axpy;
 use crate::machine::{Conjugate, Dual};
 use crate::pool::Pool;
+use crate::run::Stop;
 use crate::view::View;
 
 /// One task as the engine needs it.
@@ -252,6 +253,61 @@ impl LocalEngine {
         }
     }
 
+    /// β of all tasks by working sets: parts are solved by themselves, and U_m = K_mβ follows on all samples in one sweep for all tasks that see
+    /// the same.
+    fn solve_streamed(&mut self, theta: &Grid, effort: &Effort<'_>) -> Vec<Solved> {
+        let count = self.tasks.len();
+        let mut solved: Vec<Option<Solved>> = std::iter::repeat_with(|| None).take(count).collect();
+        let mut progress: Vec<Progress> =
+            std::iter::repeat_with(Progress::default).take(count).collect();
+        // What β is worth at the start has to be known, whoever asks to stop.
+        self.sweep(&Stop::never());
+        loop {
+            let (grams, tasks) = (&self.grams, &self.tasks);
+            let open = self.states.iter_mut().zip(&mut progress).zip(&mut solved);
+            let mut open: Vec<_> = open
+                .enumerate()
+                .filter(|(_, (_, solved))| solved.is_none())
+                .collect();
+            let round = |(number, ((state, progress), solved)): &mut (
+                usize,
+                ((&mut State, &mut Progress), &mut Option<Solved>),
+            )| {
+                let task = &tasks[*number];
+                let (view, theta) = (task.seen_in(grams), theta.row(*number));
+                **solved = state.round(&task.dual, view, theta, effort, progress);
+            };
+            let is_parallel = self.room.is_parallel;
+            self.pool.install(|| {
+                if is_parallel {
+                    open.par_iter_mut().for_each(round);
+                } else {
+                    open.iter_mut().for_each(round);
+                }
+            });
+            if solved.iter().all(Option::is_some) {
+                return solved.into_iter().flatten().collect();
+            }
+            self.sweep(effort.stop);
+        }
+    }
+
+    /// U follows β of every task, on all samples; or β stays where U is known.
+    fn sweep(&mut self, stop: &Stop) {
+        let groups = self.groups(|_, _| true);
+        for group in groups {
+            let grams = self.tasks[group[0]].seen_in(&self.grams);
+            let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
+            let changes: Vec<ByChange<'_>> = (group.iter())
+                .filter_map(|&task| slots[task].take()?.to_follow(grams))
+                .collect();
+            let is_made = self.pool.install(|| grams.sweep(changes, stop));
+            for &task in &group {
+                self.states[task].settle(is_made);
+            }
+        }
+    }
+
     /// Whether these are weights for these tasks and kernels: an outer solver of the user's own may be mistaken.
     fn check(&self, theta: &Grid) -> Result<()> {
         let Shape { tasks, kernels } = self.shape();
@@ -293,11 +349,16 @@ impl Engine for LocalEngine {
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
         self.check(theta)?;
         let effort = self.effort(request);
-        let inner = self.for_each_task(theta, |number, task, state, grams, rows| {
-            let theta = theta.row(number);
-            state.solve(&task.dual, Here { grams, rows, theta }, &effort)
-        })?;
-        self.refresh();
+        let inner = if self.grams.iter().any(|grams| grams.is_streamed()) {
+            self.solve_streamed(theta, &effort)
+        } else {
+            let inner = self.for_each_task(theta, |number, task, state, grams, rows| {
+                let theta = theta.row(number);
+                state.solve(&task.dual, Here { grams, rows, theta }, &effort)
+            })?;
+            self.refresh();
+            inner
+        };
         let (grams, tasks) = (&self.grams, &self.tasks);
         let report = |((number, inner), state): ((usize, Solved), &mut State)| {
             let task = &tasks[number];

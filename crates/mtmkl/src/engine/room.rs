@@ -47,6 +47,7 @@ impl Room {
                 most_free: 0,
                 interior_points: false,
                 rows: false,
+                working_set: usize::MAX,
             },
             is_parallel: false,
             rows_ahead: 0,
@@ -133,32 +134,30 @@ impl Needs {
     }
 
     /// The most that can be had for so many bytes, in the order of its use: free variables first, then rows of K(θ), interior points, rows ahead, then
-    /// tasks at the same time. `None` where not even the least fits.
-    pub(crate) fn room(&self, bytes: u64, coarse: bool) -> Option<Room> {
+    /// tasks at the same time. Where kernel values are streamed, the working set is first. `None` where not even the least fits.
+    pub(crate) fn room(&self, bytes: u64, coarse: bool, streamed: bool) -> Option<Room> {
         let fits = |room: &Room| self.bytes(*room) <= bytes;
         let mut room = Room {
             coarse,
             ..Room::least()
         };
-        if !fits(&room) {
-            return None;
-        }
         let largest = self.largest();
-        room.tasks.most_free = if fits(&with_free(room, largest)) {
-            usize::MAX
-        } else {
-            // The largest number that fits, by halving.
-            let (mut low, mut high) = (0, largest);
-            while high - low > 1 {
-                let middle = low.midpoint(high);
-                if fits(&with_free(room, middle)) {
-                    low = middle;
-                } else {
-                    high = middle;
-                }
+        if streamed {
+            // All of a working set may be free.
+            let with = |count| {
+                let mut wider = with_free(room, count);
+                wider.tasks.working_set = count;
+                wider
+            };
+            let count = most(largest, |count| fits(&with(count)))?;
+            room = with(count);
+            if count < largest.min(LEAST_WORKING_SET) {
+                return None;
             }
-            low
-        };
+        } else {
+            let count = most(largest, |count| fits(&with_free(room, count)))?;
+            room.tasks.most_free = if count == largest { usize::MAX } else { count };
+        }
         let more = |room: Room, change: fn(&mut Room)| {
             let mut wider = room;
             change(&mut wider);
@@ -175,6 +174,29 @@ impl Needs {
         let samples = self.duals.iter().map(|dual| dual.variables.samples());
         samples.max().unwrap_or(0)
     }
+}
+
+/// With a smaller working set there would be more sweeps than anybody waits for.
+const LEAST_WORKING_SET: usize = 1000;
+
+/// The largest number up to `all` that fits, by halving; `None` where not even 0 does.
+fn most(all: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
+    if fits(all) {
+        return Some(all);
+    }
+    if !fits(0) {
+        return None;
+    }
+    let (mut low, mut high) = (0, all);
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
 }
 
 fn with_free(room: Room, most_free: usize) -> Room {
@@ -215,7 +237,7 @@ mod tests {
             let mut last: Option<Room> = None;
             for part in 0..=40_u64 {
                 let bytes = all * part / 40;
-                let Some(room) = four.room(bytes, true) else {
+                let Some(room) = four.room(bytes, true, false) else {
                     assert!(last.is_none());
                     assert!(
                         four.bytes(Room {
@@ -227,7 +249,7 @@ mod tests {
                 };
                 assert!(four.bytes(room) <= bytes);
                 // Threads only decide how many tasks are solved at a time.
-                let alone = one.room(bytes, true).unwrap();
+                let alone = one.room(bytes, true, false).unwrap();
                 assert_eq!(alone.tasks, room.tasks);
                 assert!(alone.is_parallel || !room.is_parallel);
                 if let Some(last) = last {

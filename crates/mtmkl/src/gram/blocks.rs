@@ -125,6 +125,10 @@ impl Operator for Blocks {
         self.groups.iter().any(|group| group.operator.are_made())
     }
 
+    fn is_streamed(&self) -> bool {
+        self.groups.iter().any(|group| group.operator.is_streamed())
+    }
+
     fn add_rows(&self, view: &View, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
         let mut by_group: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.groups.len()];
         for &(i, a) in rows {

@@ -17,6 +17,7 @@ use super::memory::{Memory, Part};
 use super::operator::Operator;
 use super::pairs::{Packed, write_base};
 use super::plan::{Form, Group, Plan, Source};
+use super::streamed::Streamed;
 use crate::data::{GivenGram, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Kernel, KernelView, Statistic};
@@ -47,6 +48,16 @@ impl Plan {
     /// Computes what is planned, with the threads of the pool that this is called in.
     pub(crate) fn build(&self, ledger: &Ledger) -> Result<Built> {
         check_samples(&self.samples, self.index, &self.kernels)?;
+        if self.is_streamed() {
+            let made = Streamed::new(&self.samples, &self.kernels, self.options.normalise, ledger);
+            return match made? {
+                Ok(operator) => Ok(Built {
+                    operator: Arc::new(operator),
+                    is_semidefinite: true,
+                }),
+                Err(overflow) => Err(self.overflow_error(overflow)),
+            };
+        }
         let mut computed: Vec<(Computed, Overflow)> = Vec::new();
         for batch in self.batches() {
             let _taken = ledger.take(self.passing_of(batch));
@@ -66,10 +77,11 @@ impl Plan {
 
     /// Refuses a kernel with a value beyond the range.
     fn refuse(&self, overflow: Overflow) -> Result<()> {
-        overflow.map_or(Ok(()), |(number, value)| {
-            let problem = DataProblem::Overflow(value);
-            Err(Error::data(self.place(number), problem))
-        })
+        overflow.map_or(Ok(()), |found| Err(self.overflow_error(found)))
+    }
+
+    fn overflow_error(&self, (number, value): (usize, f64)) -> Error {
+        Error::data(self.place(number), DataProblem::Overflow(value))
     }
 
     fn compute(&self, group: &Group, ledger: &Ledger) -> (Computed, Overflow) {
@@ -89,7 +101,7 @@ impl Plan {
             (Source::Statistic(statistic, columns), form) => {
                 let (statistic, columns) = (statistic.as_ref(), columns.as_deref());
                 match form {
-                    Form::Base => work.base(statistic, columns),
+                    Form::Base | Form::Rows => work.base(statistic, columns),
                     Form::Single => work.rounded(statistic, columns),
                     Form::Shared | Form::Double => work.double(statistic, columns),
                 }

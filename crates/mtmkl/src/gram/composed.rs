@@ -102,6 +102,10 @@ impl Operator for Composed {
         self.parts.iter().any(|part| part.are_made())
     }
 
+    fn is_streamed(&self) -> bool {
+        self.parts.iter().any(|part| part.is_streamed())
+    }
+
     fn add_rows(&self, view: &View, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
         let (part, number) = self.places[kernel];
         self.parts[part].add_rows(view, number, rows, out);

@@ -21,6 +21,7 @@ mod plan;
 mod restricted;
 mod rows;
 mod set_plan;
+mod streamed;
 mod triangle;
 mod weighted;
 
@@ -41,6 +42,7 @@ pub(crate) use rows::CombinedRows;
 pub(crate) use set_plan::SetPlan;
 
 use crate::ledger::Ledger;
+use crate::run::Stop;
 use crate::view::View;
 
 /// The Gram matrices of one sample set.
@@ -111,6 +113,11 @@ impl TaskGrams<'_> {
     /// U_m of all these tasks for every kernel. Threads share the work; who does what makes no difference.
     pub(crate) fn images(&self, tasks: Vec<Image<'_>>) {
         self.grams.images(self.view, tasks);
+    }
+
+    /// U_m on all samples by the changes of β; false where `stop` came first.
+    pub(crate) fn sweep(&self, tasks: Vec<ByChange<'_>>, stop: &Stop) -> bool {
+        tasks.is_empty() || self.grams.sweep(self.view, tasks, stop)
     }
 
     /// K_m(i, i).

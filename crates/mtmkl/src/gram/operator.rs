@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use super::restricted::Restricted;
 use crate::ledger::Ledger;
+use crate::run::Stop;
 use crate::view::View;
 
 /// K_1, …, K_M on n samples.
@@ -95,6 +96,19 @@ pub trait Operator: Debug + Send + Sync {
     /// Whether kernel values are made when they are asked for, so that asking twice costs twice.
     fn are_made(&self) -> bool {
         false
+    }
+
+    /// Whether nothing of size n² can be had of all samples: values are made from rows, in blocks. Solvers then look at a part of the samples
+    /// at a time, and U_m = K_mβ is kept on all of them, by [`Operator::sweep`].
+    fn is_streamed(&self) -> bool {
+        false
+    }
+
+    /// U_m on all samples of all these tasks, which see the same rows, by the changes of their β. False where `stop` came first: what is
+    /// written then is worth nothing.
+    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, _stop: &Stop) -> bool {
+        self.images(view, tasks.into_iter().map(Image::Change).collect());
+        true
     }
 
     /// Bytes that it keeps; those of the caller's are not counted.

@@ -11,19 +11,25 @@ use super::definiteness::Definiteness;
 use super::memory::large;
 use super::normaliser::Normaliser;
 use super::pairs::copied_bytes;
+use super::streamed::Streamed;
 use crate::data::{GivenGram, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView, Statistic};
+use crate::ledger::bytes_of;
 
 /// Where kernel values come from while a problem is solved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Storage {
     /// All Gram matrices are kept: M n² numbers.
     Kept,
     /// For kernels that are functions of a base statistic (inner product, a distance), base values are kept, n² numbers for all kernels with
     /// the same one on the same columns, and kernel values are made from them whenever they are needed, bit for bit the same. There is
     /// little to prepare, so that one fit may be faster; of many fits on the same matrices, each takes longer.
-    OnDemand,
+    Mapped,
+    /// Nothing of size n² is kept: kernel values are made from rows, in blocks, and support vector machines are solved on a working set of
+    /// samples that grows to where it is needed. The answer is as exact, and as certified.
+    Streamed,
 }
 
 /// How Gram matrices are to be made.
@@ -90,6 +96,8 @@ pub(super) enum Form {
     Single,
     /// Its base, which matrices are made from on demand.
     Base,
+    /// Nothing but the rows.
+    Rows,
 }
 
 impl Plan {
@@ -110,7 +118,9 @@ impl Plan {
         } in by_statistic(samples.columns(), kernels, all)?
         {
             let is_checked = |&number: &usize| is_checked(&kernels[number], options.definiteness);
-            let form = if options.storage == Storage::OnDemand && !is_own {
+            let form = if options.storage == Storage::Streamed {
+                Form::Rows
+            } else if options.storage == Storage::Mapped && !is_own {
                 Form::Base
             } else if options.single && !members.iter().any(is_checked) {
                 Form::Single
@@ -133,8 +143,27 @@ impl Plan {
         })
     }
 
+    /// Whether kernel values are made from rows.
+    pub(super) fn is_streamed(&self) -> bool {
+        self.options.storage == Storage::Streamed
+    }
+
+    /// Bytes that kernels on so many rows take: their diagonals, and copies of rows that are compared with others.
+    fn streamed(&self, samples: usize) -> u64 {
+        let width = |group: &Group| match &group.source {
+            Source::Statistic(_, Some(columns)) => columns.len(),
+            _ => self.samples.columns().len(),
+        };
+        let copied: usize = self.groups.iter().map(width).sum();
+        let rows = bytes_of::<f64>(samples.saturating_mul(copied));
+        rows.saturating_add(Streamed::bytes_for(samples, self.kernels.len()))
+    }
+
     /// Bytes that stay.
     pub(crate) fn kept(&self) -> u64 {
+        if self.is_streamed() {
+            return self.streamed(self.samples.count());
+        }
         let square = square(self.samples.count());
         let of = |group: &Group| match group.form {
             Form::Shared | Form::Double if self.options.single => group.count() * (square / 2),
@@ -145,11 +174,18 @@ impl Plan {
 
     /// Bytes that are needed on the way, beside those that stay.
     pub(crate) fn passing(&self) -> u64 {
+        if self.is_streamed() {
+            return 0;
+        }
         self.peak() - self.kept()
     }
 
     /// Bytes of a copy on so many of the samples.
     pub(crate) fn part(&self, samples: usize) -> u64 {
+        if self.is_streamed() {
+            let rows = bytes_of::<f64>(samples.saturating_mul(self.samples.columns().len()));
+            return rows.saturating_add(self.streamed(samples));
+        }
         let square = square(samples);
         let of = |group: &Group| match group.form {
             Form::Base => square,
@@ -247,6 +283,7 @@ impl Group {
             Form::Double => self.count().saturating_mul(square),
             Form::Single => self.count().saturating_mul(square / 2),
             Form::Base => square,
+            Form::Rows => 0,
         }
     }
 

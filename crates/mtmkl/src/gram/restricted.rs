@@ -61,6 +61,10 @@ impl Operator for Restricted {
         self.whole.are_made()
     }
 
+    fn is_streamed(&self) -> bool {
+        self.whole.is_streamed()
+    }
+
     fn add_rows(&self, view: &View, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
         let view = self.view.then(view);
         self.whole.add_rows(&view, self.kernels[kernel], rows, out);

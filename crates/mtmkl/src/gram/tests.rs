@@ -103,11 +103,11 @@ fn mixed(n: usize) -> (Samples, Vec<KernelView>) {
 fn operators(n: usize) -> Vec<Arc<dyn Operator>> {
     let (samples, kernels) = mixed(n);
     let mut all = Vec::new();
-    for storage in [Storage::Kept, Storage::OnDemand] {
+    for storage in [Storage::Kept, Storage::Mapped] {
         for single in [false, true] {
             let options = assumed(true, storage, single);
             let built = build_with(&samples, &kernels, options).unwrap();
-            assert_eq!(built.operator.are_made(), storage == Storage::OnDemand);
+            assert_eq!(built.operator.are_made(), storage == Storage::Mapped);
             all.push(built.operator);
         }
     }
@@ -266,7 +266,7 @@ fn what_is_kept_is_what_a_part_takes() {
     for (storage, single) in [
         (Storage::Kept, false),
         (Storage::Kept, true),
-        (Storage::OnDemand, false),
+        (Storage::Mapped, false),
     ] {
         let options = assumed(true, storage, single);
         let plan = Plan::new(&samples, 0, &kernels, options).unwrap();
@@ -315,7 +315,7 @@ fn the_plan_is_what_the_ledger_counts() {
         .flat_map(|spec| parse_kernels(spec).unwrap())
         .collect();
     for definiteness in [Definiteness::Assume, Definiteness::AllowIndefinite] {
-        for storage in [Storage::Kept, Storage::OnDemand] {
+        for storage in [Storage::Kept, Storage::Mapped] {
             for (single, normalise) in [(false, true), (true, true), (false, false), (true, false)]
             {
                 for threads in [1, 2] {

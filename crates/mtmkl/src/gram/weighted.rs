@@ -70,6 +70,10 @@ impl Operator for Weighted {
         self.whole.are_made()
     }
 
+    fn is_streamed(&self) -> bool {
+        self.whole.is_streamed()
+    }
+
     fn add_rows(&self, view: &View, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
         for &(i, a) in rows {
             self.add(view, i, out, |values| {

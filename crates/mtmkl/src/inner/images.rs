@@ -19,6 +19,10 @@ pub(super) struct Images {
     places: Vec<usize>,
     /// For each kernel one number per place.
     values: Buffer<f64>,
+    /// The β that U is to follow, and by how much U changes with it, while that is being made.
+    next: Option<(Vec<f64>, Buffer<f64>)>,
+    /// Σ|Δβ| of all changes that U is the sum of.
+    path: f64,
     ledger: Ledger,
 }
 
@@ -29,7 +33,52 @@ impl Images {
             beta: vec![0.0; samples],
             places: Vec::new(),
             values: ledger.zeros(0),
+            next: None,
+            path: 0.0,
             ledger: ledger.clone(),
+        }
+    }
+
+    /// By how much U changes on all samples for this β, to be made and then taken in by [`Images::settle`]; nothing where U is that of it.
+    pub(super) fn follow(&mut self, beta: Vec<f64>, kernels: usize) -> Option<ByChange<'_>> {
+        if !self.are_everywhere() {
+            self.beta.fill(0.0);
+            self.path = 0.0;
+            self.make_room(kernels, (0..self.beta.len()).collect());
+        }
+        let pairs = beta.iter().zip(&self.beta).enumerate();
+        let change: Vec<(usize, f64)> = pairs
+            .map(|(i, (new, old))| (i, new - old))
+            .filter(|(_, change)| *change != 0.0)
+            .collect();
+        if change.is_empty() {
+            return None;
+        }
+        let room = self.ledger.zeros(self.values.len());
+        let (_, room) = self.next.insert((beta, room));
+        Some(ByChange {
+            change,
+            out: by_kernel(room, kernels),
+        })
+    }
+
+    /// Takes the change in where it was made; otherwise everything stays as it was.
+    pub(super) fn settle(&mut self, is_made: bool) {
+        if let Some((beta, change)) = self.next.take().filter(|_| is_made) {
+            linalg::axpy(1.0, &change, &mut self.values);
+            let pairs = beta.iter().zip(&self.beta);
+            self.path += pairs.map(|(new, old)| (new - old).abs()).sum::<f64>();
+            self.beta = beta;
+        }
+    }
+
+    /// Σ|Δβ| / Σ|β|, at least 1: by how much more rounding there is in U than in a sum made at once.
+    pub(super) fn moved(&self) -> f64 {
+        let length: f64 = self.beta.iter().map(|value| value.abs()).sum();
+        if length > 0.0 {
+            (self.path / length).max(1.0)
+        } else {
+            1.0
         }
     }
 

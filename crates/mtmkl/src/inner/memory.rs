@@ -24,20 +24,24 @@ pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes 
     let rows = square(n);
     match dual.conjugate {
         Conjugate::Box { .. } => {
-            let free = n.min(allowance.most_free);
+            let is_streamed = allowance.working_set < usize::MAX;
+            let part = n.min(allowance.working_set);
+            let free = part.min(allowance.most_free);
             let curvature = bytes_of::<f64>(free * kernels) + compressed;
             // High and low parts of K_mβ.
-            let exact = 2 * block;
-            let interior = if allowance.interior_points && n <= box_qp::MOST_SAMPLES {
-                box_qp::bytes_of_interior_points(n)
+            let exact = if is_streamed { 0 } else { 2 * block };
+            let interior = if allowance.interior_points && part <= box_qp::MOST_SAMPLES {
+                box_qp::bytes_of_interior_points(part)
             } else {
                 0
             };
             let factor = box_qp::bytes_of_free_set(free);
+            // U on all samples, and its next change.
+            let images = if is_streamed { 2 * block } else { block };
             Bytes {
-                stays: block + factor,
+                stays: images + factor,
                 // The factorisation is given back before interior points are asked for.
-                passes: rows + curvature.max(exact).max(interior.saturating_sub(factor)),
+                passes: square(part) + curvature.max(exact).max(interior.saturating_sub(factor)),
             }
         }
         Conjugate::Ridge { .. } => Bytes {

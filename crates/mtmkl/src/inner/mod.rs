@@ -29,6 +29,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use box_qp::Progress;
 pub use curvature::Curvature;
 pub(crate) use memory::bytes;
 use point::Point;
@@ -83,6 +84,8 @@ pub(crate) struct Allowance {
     pub(crate) interior_points: bool,
     /// Whether all rows of K(θ) may be kept, where a solver can do without.
     pub(crate) rows: bool,
+    /// Samples that are solved for at a time, where kernel values are streamed.
+    pub(crate) working_set: usize,
 }
 
 impl Default for Allowance {
@@ -92,6 +95,7 @@ impl Default for Allowance {
             most_free: usize::MAX,
             interior_points: true,
             rows: true,
+            working_set: usize::MAX,
         }
     }
 }

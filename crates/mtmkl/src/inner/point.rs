@@ -65,6 +65,12 @@ impl Point {
         }
     }
 
+    /// Kβ from U, which follows β on all samples.
+    pub(super) fn known_product(&self, variables: Variables, theta: &[f64]) -> Vec<f64> {
+        let known = self.images.product(&variables.sums(&self.beta), theta);
+        known.unwrap_or_else(|| vec![0.0; variables.samples()])
+    }
+
     /// Kβ from U, where that is known everywhere: many small steps add up their rounding.
     pub(super) fn renew_product(&mut self, variables: Variables, theta: &[f64]) {
         if let Some(product) = self.images.product(&variables.sums(&self.beta), theta) {

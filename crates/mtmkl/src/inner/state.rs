@@ -5,9 +5,10 @@ use super::exact;
 use super::indefiniteness;
 use super::ridge::Ridge;
 use super::smooth::Smooth;
+use super::box_qp::Progress;
 use super::{Effort, Fitted, Here, Inner, Point, Solved, TaskEvaluation};
 use crate::error::Result;
-use crate::gram::{Image, TaskGrams};
+use crate::gram::{ByChange, Image, TaskGrams};
 use crate::grid::dot;
 use crate::ledger::Ledger;
 use crate::machine::{Conjugate, Dual, Variables};
@@ -19,6 +20,8 @@ pub(crate) struct State {
     variables: Variables,
     point: Point,
     memory: box_qp::Memory,
+    /// β by variable that U was last made for, where it is kept on all samples.
+    settled: Vec<f64>,
 }
 
 /// The solver for this dual.
@@ -56,6 +59,7 @@ impl State {
             variables: dual.variables,
             point: Point::new(beta, dual.variables.samples(), ledger),
             memory: box_qp::Memory::default(),
+            settled: Vec::new(),
         }
     }
 
@@ -120,6 +124,45 @@ impl State {
         effort: &Effort<'_>,
     ) -> Result<Solved> {
         solver(dual, &mut self.memory).solve(&mut self.point, here, effort)
+    }
+
+    /// U on all samples, where it does not follow β yet: what to ask of the Gram matrices. [`State::settle`] comes after it.
+    pub(crate) fn to_follow(&mut self, grams: TaskGrams<'_>) -> Option<ByChange<'_>> {
+        let beta = self.per_sample();
+        self.point.images.follow(beta, grams.grams.kernels())
+    }
+
+    /// U follows β; or β goes back to where U is known, where it was not made.
+    pub(crate) fn settle(&mut self, is_made: bool) {
+        self.point.images.settle(is_made);
+        if is_made {
+            self.settled.clone_from(&self.point.beta);
+        } else {
+            self.point.beta.clone_from(&self.settled);
+            self.memory.forget();
+        }
+    }
+
+    /// One more round of a working set, U being that of β; what was found where there is no need of another.
+    pub(crate) fn round(
+        &mut self,
+        dual: &Dual,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+        progress: &mut Progress,
+    ) -> Option<Solved> {
+        let Conjugate::Box { lower, upper, sum } = &dual.conjugate else {
+            return None;
+        };
+        let mut solver = BoxQp {
+            dual,
+            lower,
+            upper,
+            sum: *sum,
+            memory: &mut self.memory,
+        };
+        box_qp::round(&mut solver, &mut self.point, grams, theta, effort, progress)
     }
 
     /// What J looks like, once β is solved for and U is up to date.

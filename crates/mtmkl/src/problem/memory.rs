@@ -1,10 +1,12 @@
 //! How much memory a problem takes, before anything is allocated: matrices, coarse copies, combined rows, factors, what passes on the way.
 
 use super::{Precision, Preparation, Problem};
-use crate::data::Samples;
+use crate::data::{Samples, Task};
 use crate::engine::{Needs, Room, coarser};
 use crate::error::{Error, Result};
-use crate::gram::{self, Grams, SetPlan, Storage};
+use crate::gram::{self, Definiteness, Grams, SetPlan, Storage};
+use crate::kernel::Base;
+use crate::machine::Conjugate;
 use crate::view::View;
 
 /// A way to solve a problem within a limit.
@@ -122,12 +124,19 @@ impl Problem {
         let limit = preparation.ledger.left();
         let may_be = match preparation.storage {
             Some(storage) => vec![storage],
-            None => vec![Storage::Kept, Storage::OnDemand],
+            None => vec![Storage::Kept, Storage::Mapped, Storage::Streamed],
         };
+        let may_be: Vec<Storage> = (may_be.into_iter())
+            .filter(|storage| *storage != Storage::Streamed || self.can_stream(preparation).is_ok())
+            .collect();
         let mut matrices = Vec::with_capacity(may_be.len());
         for &storage in &may_be {
             let own = self.matrices(storage, preparation)?;
-            if own.with(self.combined(), false) <= limit {
+            let combined = match storage {
+                Storage::Streamed => 0,
+                Storage::Kept | Storage::Mapped => self.combined(),
+            };
+            if own.with(combined, false) <= limit {
                 matrices.push((storage, own));
             }
         }
@@ -140,7 +149,9 @@ impl Problem {
             for &(storage, matrices) in &matrices {
                 let copies = if coarse { matrices.coarse } else { 0 };
                 let fits = limit.checked_sub(total([matrices.kept, copies]));
-                let Some(room) = fits.and_then(|left| needs.room(left, coarse)) else {
+                let is_streamed = storage == Storage::Streamed;
+                let room = fits.and_then(|left| needs.room(left, coarse, is_streamed));
+                let Some(room) = room else {
                     continue;
                 };
                 let is_enough = room.tasks.most_free >= needs.largest() / ENOUGH_FREE;
@@ -156,6 +167,36 @@ impl Problem {
             }
         }
         found.map_or_else(|| Err(self.too_little(&may_be, preparation)), Ok)
+    }
+
+    /// Whether kernel values may be made from rows in blocks, and if not, why.
+    fn can_stream(&self, preparation: &Preparation) -> std::result::Result<(), String> {
+        let machine = self.choice.machine.as_ref();
+        let is_box = |task: &Task| {
+            let count = task.count(self.sets[task.samples].count());
+            matches!(machine.dual(task, count).conjugate, Conjugate::Box { .. })
+        };
+        if !self.learned.iter().take(1).all(is_box) {
+            return Err(format!(
+                "the machine `{}` needs a matrix of all its samples",
+                machine.name()
+            ));
+        }
+        for view in &self.spec.kernels {
+            let problem = match view.kernel.base() {
+                Base::Given => "is given as a matrix",
+                Base::Own => "is not a function of a statistic of rows",
+                Base::Of(_)
+                    if !view.kernel.is_positive_definite()
+                        && preparation.definiteness != Definiteness::Assume =>
+                {
+                    "is not known to be positive semi-definite, and its matrix would have to be looked at"
+                }
+                Base::Of(_) => continue,
+            };
+            return Err(format!("the kernel `{}` {problem}", view.name));
+        }
+        Ok(())
     }
 
     fn too_little(&self, may_be: &[Storage], preparation: &Preparation) -> Error {
@@ -190,9 +231,10 @@ impl Problem {
         let left = limit.saturating_sub(taken);
         let needs = self.needs(threads);
         let all = vec![View::All; views.len()];
+        let is_streamed = whole.iter().any(|grams| grams.is_streamed());
         let of = |views: &[View], coarse: bool| {
             let bytes = part_bytes(whole, kernels, views, coarse);
-            needs.room(left.checked_sub(bytes)?, coarse)
+            needs.room(left.checked_sub(bytes)?, coarse, is_streamed)
         };
         for coarse in [true, false] {
             if let Some(room) = of(&views, coarse) {

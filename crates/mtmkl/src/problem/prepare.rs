@@ -247,7 +247,7 @@ impl Problem {
         Ok(Prepared {
             problem: self.clone(),
             storage: if grams.iter().any(|grams| grams.are_made()) {
-                Storage::OnDemand
+                Storage::Mapped
             } else {
                 Storage::Kept
             },

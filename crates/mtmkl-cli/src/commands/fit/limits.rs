@@ -52,7 +52,7 @@ pub(in crate::commands) fn preparation_of(args: &FitArgs, ledger: &Ledger) -> Re
 
 /// Says on standard error where kernel values are not kept.
 pub(in crate::commands) fn note_storage(prepared: &Prepared) {
-    if prepared.storage() == Storage::OnDemand {
+    if prepared.storage() == Storage::Mapped {
         output::note(
             "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which may be slower; \
              --memory-limit (GiB) raises it",

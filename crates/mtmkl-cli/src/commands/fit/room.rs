@@ -96,6 +96,6 @@ impl Fit {
             ..preparation_of(args, &self.ledger)?
         };
         let needed = |storage| problem.memory_needed(storage, &preparation);
-        Ok(needed(Storage::OnDemand)?.min(needed(Storage::Kept)?) <= left)
+        Ok(needed(Storage::Mapped)?.min(needed(Storage::Kept)?) <= left)
     }
 }

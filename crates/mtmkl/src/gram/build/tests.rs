@@ -141,8 +141,8 @@ fn the_first_kernel_beyond_the_range_is_named() {
     for (normalise, storage) in [
         (false, Storage::Kept),
         (true, Storage::Kept),
-        (false, Storage::OnDemand),
-        (true, Storage::OnDemand),
+        (false, Storage::Mapped),
+        (true, Storage::Mapped),
     ] {
         let built = build_with(&samples, &kernels, assumed(normalise, storage, false));
         let message = built.unwrap_err().to_string();
@@ -161,7 +161,7 @@ fn values_made_on_demand_have_the_bits_of_those_kept() {
                 let options = assumed(normalise, storage, single);
                 build_with(&samples, &kernels(), options).unwrap().operator
             };
-            let (kept, made) = (of(Storage::Kept), of(Storage::OnDemand));
+            let (kept, made) = (of(Storage::Kept), of(Storage::Mapped));
             assert!(made.are_made() && !kept.are_made());
             let parts = (kept.part(&all, &chosen), made.part(&all, &chosen));
             for (number, (kept, made)) in [(kept, made), parts].iter().enumerate() {
@@ -191,11 +191,11 @@ fn one_base_for_all_kernels_on_the_same_columns() {
     let square = 8 * 20 * 20;
     assert_eq!(plan(Storage::Kept, false).kept(), 11 * square);
     // ‖x − z‖² of all columns and of f1, x'z, ‖x − z‖₁, the bases of chi2 and intersection.
-    assert_eq!(plan(Storage::OnDemand, false).kept(), 6 * square);
+    assert_eq!(plan(Storage::Mapped, false).kept(), 6 * square);
     let single = plan(Storage::Kept, true);
     assert_eq!(single.kept(), 11 * square / 2);
     assert_eq!(single.part(10), 11 * square / 8);
-    let made = grams(&samples, true, Storage::OnDemand, 1);
+    let made = grams(&samples, true, Storage::Mapped, 1);
     let all: Vec<usize> = (0..11).collect();
     let part = made.part(&all, &View::of(vec![0, 3, 4]));
     assert_eq!(part.bytes(), 6 * 8 * 3 * 3);
@@ -248,7 +248,7 @@ fn a_statistic_of_the_users_own_is_shared_too() {
         let options = assumed(false, storage, false);
         build_with(&samples, &views, options).unwrap().operator
     };
-    let (kept, made) = (of(Storage::Kept), of(Storage::OnDemand));
+    let (kept, made) = (of(Storage::Kept), of(Storage::Mapped));
     assert_eq!((kept.bytes(), made.bytes()), (3 * 7200, 7200));
     for m in 0..3 {
         for (i, j) in [(0, 0), (3, 17), (29, 4)] {

@@ -26,7 +26,7 @@ fn gap_at(qp: &Qp<'_>, beta: &[f64], product: &[f64], offset: f64) -> f64 {
 }
 
 /// The multiplier of the sum in that linear programme: the b for which the primal objective is least.
-fn multiplier(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
+pub(super) fn multiplier(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> f64 {
     let filled = beta.iter().zip(qp.lower);
     let mass: f64 = filled.map(|(value, lower)| value - lower).sum();
     let room = |v: usize| (qp.slope(product, v), qp.upper[v] - qp.lower[v]);

@@ -82,6 +82,11 @@ fn side(qp: &Qp<'_>, beta: &[f64], v: usize) -> Side {
     }
 }
 
+/// Whether a variable is strictly between its bounds.
+pub(super) fn is_free(qp: &Qp<'_>, beta: &[f64], v: usize) -> bool {
+    side(qp, beta, v) == Side::Free
+}
+
 /// The free variables of β, at most one per sample.
 pub(super) fn free_variables(qp: &Qp<'_>, beta: &[f64]) -> Vec<usize> {
     (0..qp.variables.samples())
@@ -174,6 +179,17 @@ impl FreeSet {
     pub(super) fn samples(&self) -> impl ExactSizeIterator<Item = usize> {
         let members = self.members.iter();
         members.map(|&v| self.variables.sample_of(v))
+    }
+
+    /// The same for other names of its variables.
+    pub(super) fn with_members(mut self, variables: Variables, members: Vec<usize>) -> Self {
+        (self.variables, self.members) = (variables, members);
+        self
+    }
+
+    /// Its variables, those that are held among them.
+    pub(super) fn members(&self) -> &[usize] {
+        &self.members
     }
 
     /// How many variables it has.

@@ -39,6 +39,36 @@ impl KeptFactor {
         self.theta == theta
     }
 
+    /// Whether just these variables are free in it.
+    pub(super) fn is_on(&self, free: &[usize], variables: Variables) -> bool {
+        let mut moving = self.set.moving();
+        moving.sort_unstable();
+        moving.iter().copied().eq(free.iter().map(|&v| variables.sample_of(v)))
+    }
+
+    /// The same where samples have other numbers, among those of `all`; `None` where one of them has none.
+    pub(super) fn renamed(
+        self,
+        from: Variables,
+        all: Variables,
+        number: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Self> {
+        let rename = |&v: &usize| {
+            let copy = v / from.samples();
+            Some(copy * all.samples() + number(from.sample_of(v))?)
+        };
+        let members = self.set.members().iter().map(rename).collect::<Option<_>>()?;
+        Some(self.with_members(all, members))
+    }
+
+    /// The same for other names of its variables.
+    pub(super) fn with_members(self, variables: Variables, members: Vec<usize>) -> Self {
+        Self {
+            set: self.set.with_members(variables, members),
+            theta: self.theta,
+        }
+    }
+
     /// Σ_m |there_m − here_m| / Σ_m |here_m|
     pub(super) fn distance(&self, theta: &[f64]) -> f64 {
         let pairs = self.theta.iter().zip(theta);

@@ -15,12 +15,15 @@ mod policy;
 mod smo;
 #[cfg(test)]
 mod tests;
+mod working_set;
 
 pub(super) use bound::gap;
-use bound::{MARGIN, best_offset, offset, violation};
+use bound::{MARGIN, best_offset, multiplier, offset, violation};
 pub(super) use free_set::bytes as bytes_of_free_set;
 pub(super) use interior::{MOST_SAMPLES, bytes as bytes_of_interior_points};
 use kept_factor::KeptFactor;
+pub(crate) use working_set::Progress;
+pub(super) use working_set::round;
 
 use super::curvature::Curvature;
 use super::{Answer, Effort, Here, Inner, Point, Solved};
@@ -62,6 +65,12 @@ impl Memory {
     /// Another β is to be started from.
     pub(super) fn forget(&mut self) {
         self.kept = None;
+    }
+
+    /// The samples of the factorisation at hand.
+    fn samples(&self) -> Vec<usize> {
+        let kept = self.kept.as_ref();
+        kept.map_or_else(Vec::new, |kept| kept.set.samples().collect())
     }
 
     /// The samples that are free in the factorisation at hand.

@@ -1,0 +1,318 @@
+//! β where no n × n matrix can be had: a part A of the samples is solved, the others stay where they are.
+//!
+//! With Kβ known on all samples, the programme restricted to A has the linear term q_A − K_AB β_B and the sum s − Σ_B β, B being the others:
+//! one of ours on |A| samples. The slopes q − Kβ on all samples then say what the point is worth for the whole programme, and who is to
+//! be in A next: free samples, those whose slope says that they should move, and those that nearly should. ḡ never falls.
+
+use super::super::rounding::{noise, objective, product_errors, target};
+use super::super::{Effort, Here, Point, Solved};
+use super::free_set::is_free;
+use super::{BoxQp, Memory, Qp, gap, multiplier, policy};
+use crate::gram::{CombinedRows, TaskGrams};
+use crate::grid::dot;
+use crate::machine::{Conjugate, Dual, Variables};
+use crate::view::View;
+
+/// The part is solved until its gap is this share of that of the whole, or of what is small enough: the next part begins elsewhere.
+const SHARE: f64 = 0.1;
+/// Samples beside those that should move, as a share of them: those that are the nearest to it.
+const NEAR: f64 = 0.3;
+/// Rounds in which the gap does not fall by a tenth: what is left is rounding.
+const IDLE_ROUNDS: usize = 12;
+
+/// How far the search at one θ is.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    steps: usize,
+    least: Option<f64>,
+    idle: usize,
+}
+
+/// One more part is solved: Kβ is to be made for what changed. Or there is no need to, and β is the answer.
+pub(in crate::inner) fn round(
+    solver: &mut BoxQp<'_>,
+    point: &mut Point,
+    grams: TaskGrams<'_>,
+    theta: &[f64],
+    effort: &Effort<'_>,
+    progress: &mut Progress,
+) -> Option<Solved> {
+    let dual = solver.dual;
+    let variables = dual.variables;
+    let diagonal = combined_diagonal(grams, theta);
+    let linear: Vec<f64> = (dual.linear.iter().enumerate())
+        .map(|(v, q)| q + dual.diagonal * diagonal[variables.sample_of(v)])
+        .collect();
+    let product = point.known_product(variables, theta);
+    let qp = solver.qp(&linear);
+    let now = dual.scale * gap(&qp, &point.beta, &product);
+    let enough = target(dual, effort, &linear, &point.beta, &product, &diagonal);
+    progress.note(now);
+    let is_done = now <= enough || effort.stop.now() || progress.idle > IDLE_ROUNDS;
+    let part = if is_done {
+        Vec::new()
+    } else {
+        let forced = solver.memory.samples();
+        chosen(&qp, &point.beta, &product, &forced, effort.allowance.working_set)
+    };
+    if part.len() > 1 {
+        let size = dual.scale * objective(&linear, &point.beta, &product).abs();
+        let effort = Effort {
+            accuracy: SHARE * now.max(enough) / size.max(f64::MIN_POSITIVE),
+            size,
+            ..*effort
+        };
+        let place = Part {
+            samples: &part,
+            view: grams.view.then(&View::of(part.as_slice())),
+        };
+        let moved = place.improve(solver, point, &product, grams, theta, &effort);
+        progress.steps += moved.steps;
+        if moved.has_moved {
+            return None;
+        }
+    }
+    if effort.curvature {
+        keep_factor(solver, point, grams, theta, effort, &linear);
+    }
+    let moved = point.images.moved();
+    let errors = product_errors(variables, &point.beta, &diagonal);
+    let solved = Solved {
+        constant: dual.scale * dot(&dual.linear, &point.beta),
+        steps: progress.steps,
+        noise: dual.scale * moved * noise(variables, &linear, &point.beta, &diagonal),
+        // Changes add up their rounding.
+        errors: errors.into_iter().map(|error| moved * error).collect(),
+        is_delicate: false,
+        answer: None,
+        linear,
+    };
+    point.set_product(product, theta);
+    Some(solved)
+}
+
+impl Progress {
+    fn note(&mut self, gap: f64) {
+        let has_fallen = self.least.is_none_or(|least| gap < 0.9 * least);
+        self.idle = if has_fallen { 0 } else { self.idle + 1 };
+        self.least = Some(self.least.map_or(gap, |least| least.min(gap)));
+    }
+}
+
+/// Σ_m θ_m d_m
+fn combined_diagonal(grams: TaskGrams<'_>, theta: &[f64]) -> Vec<f64> {
+    let mut diagonal = vec![0.0; grams.count()];
+    for (kernel, &weight) in theta.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+        for (i, sum) in diagonal.iter_mut().enumerate() {
+            *sum += weight * grams.diagonal(kernel, i);
+        }
+    }
+    diagonal
+}
+
+/// The samples to solve for next, in ascending order: those that are forced, free ones, those that should move, and the nearest to it; so
+/// many at most, the most worth while first.
+fn chosen(
+    qp: &Qp<'_>,
+    beta: &[f64],
+    product: &[f64],
+    forced: &[usize],
+    most: usize,
+) -> Vec<usize> {
+    let samples = qp.variables.samples();
+    if samples <= most.min(SMALL) {
+        return (0..samples).collect();
+    }
+    let offset = multiplier(qp, beta, product);
+    let mut is_forced = vec![false; samples];
+    for &sample in forced {
+        is_forced[sample] = true;
+    }
+    // What a sample adds to the gap, and how far it is from adding to it.
+    let mut movable: Vec<(f64, usize)> = Vec::new();
+    let mut resting: Vec<(f64, usize)> = Vec::new();
+    for sample in 0..samples {
+        let (mut worth, mut distance, mut is_movable) = (0.0, f64::INFINITY, is_forced[sample]);
+        for v in qp.variables.of_sample(sample) {
+            let slope = qp.slope(product, v) - offset;
+            let room = if slope > 0.0 {
+                qp.upper[v] - beta[v]
+            } else {
+                beta[v] - qp.lower[v]
+            };
+            worth += slope.abs() * room;
+            is_movable |= room > 0.0 && slope != 0.0 || is_free(qp, beta, v);
+            if qp.lower[v] < qp.upper[v] {
+                distance = slope.abs().min(distance);
+            }
+        }
+        if is_movable {
+            movable.push((worth, sample));
+        } else if distance.is_finite() {
+            resting.push((distance, sample));
+        }
+    }
+    let mut part: Vec<usize> = if movable.len() > most {
+        movable.select_nth_unstable_by(most - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        movable[..most].iter().map(|(_, sample)| *sample).collect()
+    } else {
+        movable.iter().map(|(_, sample)| *sample).collect()
+    };
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a count"
+    )]
+    let near = (NEAR * part.len() as f64) as usize;
+    let near = near.min(most - part.len()).min(resting.len());
+    if near > 0 {
+        resting.select_nth_unstable_by(near - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        part.extend(resting[..near].iter().map(|(_, sample)| *sample));
+    }
+    part.sort_unstable();
+    part
+}
+
+/// So few samples are solved all together.
+const SMALL: usize = 2000;
+
+/// Some of the samples of a task.
+struct Part<'a> {
+    /// Ascending.
+    samples: &'a [usize],
+    /// As rows of the set.
+    view: View,
+}
+
+/// What became of a part.
+struct Moved {
+    steps: usize,
+    has_moved: bool,
+}
+
+impl Part<'_> {
+    /// By variable, those of these samples.
+    fn of(&self, variables: Variables, values: &[f64]) -> Vec<f64> {
+        let copies = variables.ranges();
+        copies
+            .flat_map(|range| self.samples.iter().map(move |&i| values[range.start + i]))
+            .collect()
+    }
+
+    fn improve(
+        &self,
+        solver: &mut BoxQp<'_>,
+        point: &mut Point,
+        product: &[f64],
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+    ) -> Moved {
+        let all = solver.dual.variables;
+        let own = Variables::new(self.samples.len(), all.copies());
+        let seen = TaskGrams {
+            grams: grams.grams,
+            view: &self.view,
+        };
+        let rows = CombinedRows::new(seen, theta);
+        let beta = self.of(all, &point.beta);
+        let by_sample = own.sums(&beta);
+        let inside = rows.product(&by_sample);
+        // q_A − K_AB β_B
+        let mut linear = self.of(all, &solver.dual.linear);
+        for (v, q) in linear.iter_mut().enumerate() {
+            let i = own.sample_of(v);
+            *q -= product[self.samples[i]] - inside[i];
+        }
+        let (lower, upper) = (self.of(all, solver.lower), self.of(all, solver.upper));
+        let sum = beta.iter().sum();
+        let dual = Dual {
+            scale: solver.dual.scale,
+            variables: own,
+            linear,
+            diagonal: solver.dual.diagonal,
+            conjugate: Conjugate::Box {
+                lower: lower.clone(),
+                upper: upper.clone(),
+                sum,
+            },
+        };
+        let mut place = vec![None; all.samples()];
+        for (at, &sample) in self.samples.iter().enumerate() {
+            place[sample] = Some(at);
+        }
+        let mut memory = Memory {
+            kept: (solver.memory.kept.take())
+                .and_then(|kept| kept.renamed(all, own, |i| place[i])),
+            is_hard: solver.memory.is_hard,
+        };
+        let mut inner = BoxQp {
+            dual: &dual,
+            lower: &lower,
+            upper: &upper,
+            sum,
+            memory: &mut memory,
+        };
+        let mut local = Point::new(beta.clone(), self.samples.len(), &point.ledger);
+        local.set_product(inside, theta);
+        let here = Here {
+            grams: seen,
+            rows: &rows,
+            theta,
+        };
+        let solved = policy::solve(&mut inner, &mut local, here, effort);
+        solver.memory.is_hard = memory.is_hard;
+        solver.memory.kept = (memory.kept)
+            .and_then(|kept| kept.renamed(own, all, |i| self.samples.get(i).copied()));
+        let values = local.beta.iter().zip(&beta);
+        let mut has_moved = false;
+        for (at, (new, old)) in values.enumerate() {
+            if new != old {
+                let (copy, i) = (at / own.samples(), own.sample_of(at));
+                point.beta[copy * all.samples() + self.samples[i]] = *new;
+                has_moved = true;
+            }
+        }
+        Moved {
+            steps: solved.steps,
+            has_moved,
+        }
+    }
+}
+
+/// K_FF of the free variables for J's curvature, where the one at hand does not do.
+fn keep_factor(
+    solver: &mut BoxQp<'_>,
+    point: &Point,
+    grams: TaskGrams<'_>,
+    theta: &[f64],
+    effort: &Effort<'_>,
+    linear: &[f64],
+) {
+    let free = super::free_set::free_variables(&solver.qp(linear), &point.beta);
+    let is_known = |kept: &super::KeptFactor| kept.is_of(theta) && kept.is_on(&free, solver.dual.variables);
+    if solver.memory.kept.as_ref().is_some_and(is_known) {
+        return;
+    }
+    solver.memory.kept = None;
+    if free.len() > effort.allowance.most_free.min(effort.allowance.working_set) {
+        return;
+    }
+    let variables = solver.dual.variables;
+    let samples: Vec<usize> = free.iter().map(|&v| variables.sample_of(v)).collect();
+    let view = grams.view.then(&View::of(samples.as_slice()));
+    let seen = TaskGrams {
+        grams: grams.grams,
+        view: &view,
+    };
+    let rows = CombinedRows::new(seen, theta);
+    let own = Variables::one_each(samples.len());
+    let here = Here {
+        grams: seen,
+        rows: &rows,
+        theta,
+    };
+    let kept = super::KeptFactor::new((0..samples.len()).collect(), own, here, effort, &point.ledger);
+    solver.memory.kept = kept.map(|kept| kept.with_members(variables, free));
+}
