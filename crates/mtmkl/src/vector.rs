@@ -216,6 +216,35 @@ pub(crate) fn squared_distances(own: f64, squares: &[f64], values: &mut [f64]) {
     ));
 }
 
+/// y ← a x ∘ y
+pub(crate) fn scale_by(a: f64, x: &[f64], y: &mut [f64]) {
+    arch().dispatch(Wide(
+        #[inline(always)]
+        || {
+            for (out, value) in y.iter_mut().zip(x) {
+                *out *= a * value;
+            }
+        },
+    ));
+}
+
+/// y ← y^(2^times), and c times that into `out`.
+pub(crate) fn square_times(times: u32, c: f64, y: &mut [f64], out: &mut [f64]) {
+    arch().dispatch(Wide(
+        #[inline(always)]
+        || {
+            for (value, out) in y.iter_mut().zip(&mut *out) {
+                let mut power = *value;
+                for _ in 0..times {
+                    power *= power;
+                }
+                *value = power;
+                *out = c * power;
+            }
+        },
+    ));
+}
+
 /// out_j ← Σ_k term(x_k, z_jk) for the first rows of Z, given column by column; summed in the order of k.
 pub(crate) fn sum_terms(
     x: &[f64],

@@ -20,7 +20,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("task_kernel", &["tree", "linalg"]),
     ("linalg", &[]),
     ("kernel", &["data", "linalg", "task_kernel"]),
-    ("gram", &["kernel", "data", "linalg", "grid", "run", "task_kernel"]),
+    (
+        "gram",
+        &["kernel", "data", "linalg", "grid", "run", "task_kernel"],
+    ),
     ("machine", &["data", "entry"]),
     ("inner", &["machine", "gram", "linalg", "grid", "run"]),
     ("sharing", &["grid", "entry", "tree"]),

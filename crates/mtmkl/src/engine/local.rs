@@ -253,13 +253,18 @@ impl LocalEngine {
         }
     }
 
+    fn is_streamed(&self) -> bool {
+        self.grams.iter().any(|grams| grams.is_streamed())
+    }
+
     /// β of all tasks by working sets: parts are solved by themselves, and U_m = K_mβ follows on all samples in one sweep for all tasks that see
     /// the same.
     fn solve_streamed(&mut self, theta: &Grid, effort: &Effort<'_>) -> Vec<Solved> {
         let count = self.tasks.len();
         let mut solved: Vec<Option<Solved>> = std::iter::repeat_with(|| None).take(count).collect();
-        let mut progress: Vec<Progress> =
-            std::iter::repeat_with(Progress::default).take(count).collect();
+        let mut progress: Vec<Progress> = std::iter::repeat_with(Progress::default)
+            .take(count)
+            .collect();
         // What β is worth at the start has to be known, whoever asks to stop.
         self.sweep(&Stop::never());
         loop {
@@ -276,6 +281,9 @@ impl LocalEngine {
                 let task = &tasks[*number];
                 let (view, theta) = (task.seen_in(grams), theta.row(*number));
                 **solved = state.round(&task.dual, view, theta, effort, progress);
+                if count > 1 {
+                    state.give_back();
+                }
             };
             let is_parallel = self.room.is_parallel;
             self.pool.install(|| {
@@ -346,10 +354,14 @@ impl Engine for LocalEngine {
         self.concave
     }
 
+    fn is_curvature_costly(&self) -> bool {
+        self.is_streamed()
+    }
+
     fn evaluate(&mut self, theta: &Grid, request: &Request) -> Result<Evaluation> {
         self.check(theta)?;
         let effort = self.effort(request);
-        let inner = if self.grams.iter().any(|grams| grams.is_streamed()) {
+        let inner = if self.is_streamed() {
             self.solve_streamed(theta, &effort)
         } else {
             let inner = self.for_each_task(theta, |number, task, state, grams, rows| {

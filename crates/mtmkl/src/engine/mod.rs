@@ -113,6 +113,11 @@ pub trait Engine {
     /// Whether ḡ is concave in α for every θ ≥ 0, so that its maximum is the only one and the gaps are rigorous.
     fn is_concave(&self) -> bool;
 
+    /// Whether second derivatives cost as much as everything else: then they are asked for at a θ that is known not to be the last.
+    fn is_curvature_costly(&self) -> bool {
+        false
+    }
+
     /// J and its derivatives at θ.
     ///
     /// # Errors

@@ -50,6 +50,11 @@ impl Map {
         }
     }
 
+    /// (c, γ) where kernel values are c exp(−γ s) before they are normalised.
+    pub(super) fn exponential(&self) -> Option<(f64, f64)> {
+        self.kernel.as_ref()?.exponential()
+    }
+
     /// What is done to kernel values.
     pub(super) fn normaliser(&self) -> &Normaliser {
         &self.normaliser

@@ -31,7 +31,7 @@ pub(crate) use build::Built;
 pub(crate) use cross::{CrossKernels, CrossPiece};
 pub use definiteness::Definiteness;
 pub(crate) use measure::Measured;
-use memory::Memory;
+pub(crate) use memory::Memory;
 pub(crate) use normaliser::Normaliser;
 pub use operator::{ByChange, Image, OnSupport, Operator, by_kernel};
 #[cfg(test)]
@@ -102,11 +102,17 @@ impl TaskGrams<'_> {
         self.grams.entries(self.view, i, columns, weights, out);
     }
 
-    /// Σ_(m, a) a K_m, N_t × N_t, row by row.
-    fn combined(&self, weights: &[(usize, f64)]) -> Memory<f64> {
+    /// Σ_(m, a) a K_m, N_t × N_t, row by row, where possible in memory that is there.
+    fn combined(&self, weights: &[(usize, f64)], spare: Option<Memory<f64>>) -> Memory<f64> {
         let n = self.count();
-        let mut all = Memory::passing(n * n, self.grams.ledger());
-        self.grams.combine(self.view, weights, &mut all);
+        let mut all = match spare.filter(|spare| spare.len() >= n * n) {
+            Some(mut spare) => {
+                spare[..n * n].fill(0.0);
+                spare
+            }
+            None => Memory::passing(n * n, self.grams.ledger()),
+        };
+        self.grams.combine(self.view, weights, &mut all[..n * n]);
         all
     }
 

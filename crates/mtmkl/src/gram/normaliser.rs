@@ -98,6 +98,17 @@ impl Normaliser {
         }
     }
 
+    /// 1/√k(x, x) of these samples; `None` where nothing is to be done.
+    pub(super) fn of(&self, samples: &[usize]) -> Option<Vec<f64>> {
+        let scales = self.scales.as_ref()?;
+        Some(samples.iter().map(|&i| scales[i]).collect())
+    }
+
+    /// 1/√k(x, x) of a sample.
+    pub(super) fn scale_of(&self, sample: usize) -> f64 {
+        self.scales.as_ref().map_or(1.0, |scales| scales[sample])
+    }
+
     /// Rows of a cross kernel: these are its new samples, from row `first` on, the columns `others`.
     pub(super) fn cross(&self, others: &Self, rows: &mut [f64], first: usize) {
         let (Some(own), Some(others)) = (&self.scales, &others.scales) else {

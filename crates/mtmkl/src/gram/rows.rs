@@ -1,6 +1,6 @@
 //! Rows of K(θ) = Σ_m θ_m K_m, combined when first asked for.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
@@ -22,6 +22,8 @@ pub(crate) struct CombinedRows<'a> {
     rows: Rows,
     /// Whether there is memory for all rows.
     are_kept: bool,
+    /// Memory of rows that are not wanted any more: fresh memory costs the system more than writing to it costs us.
+    spare: Mutex<Option<Memory<f64>>>,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,23 @@ impl<'a> CombinedRows<'a> {
             diagonal,
             rows,
             are_kept: true,
+            spare: Mutex::default(),
+        }
+    }
+
+    /// The same with memory that may be used again.
+    pub(crate) fn in_memory(self, spare: Option<Memory<f64>>) -> Self {
+        Self {
+            spare: Mutex::new(spare),
+            ..self
+        }
+    }
+
+    /// Its memory, for others to use.
+    pub(crate) fn into_memory(self) -> Option<Memory<f64>> {
+        match self.rows {
+            Rows::Together(rows) => rows.into_inner(),
+            Rows::Single(_) => None,
         }
     }
 
@@ -103,7 +122,14 @@ impl<'a> CombinedRows<'a> {
                 &row.values
             }
             Rows::Together(rows) => {
-                let rows = rows.get_or_init(|| self.grams.combined(&self.weights));
+                let rows = rows.get_or_init(|| {
+                    let spare = self
+                        .spare
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .take();
+                    self.grams.combined(&self.weights, spare)
+                });
                 &rows[i * n..(i + 1) * n]
             }
         }

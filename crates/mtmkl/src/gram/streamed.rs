@@ -13,12 +13,13 @@ use rayon::prelude::*;
 
 use super::map::{Map, first_overflow};
 use super::mapped::Made;
+use super::normaliser::Normaliser;
 use super::operator::{ByChange, Image, Operator};
 use super::pairs::mirror;
 use super::plan::{SameBase, by_statistic};
 use crate::data::Samples;
 use crate::error::Result;
-use crate::kernel::base::Arranged;
+use crate::kernel::base::{Arranged, InnerProduct, NARROW};
 use crate::kernel::{KernelView, Statistic};
 use crate::ledger::{Buffer, Ledger, bytes_of};
 use crate::run::Stop;
@@ -45,13 +46,38 @@ pub(super) struct Streamed {
 struct Source {
     statistic: Arc<dyn Statistic>,
     columns: Option<Vec<usize>>,
+    /// The source of x'z of the same columns, where that serves.
+    products: Option<usize>,
 }
 
-/// Kernels with one base; each is known to who asks by a slot.
+/// Kernels with one base.
 struct Group<'a> {
     source: &'a Source,
-    members: Vec<(usize, &'a Map)>,
+    members: Vec<Member<'a>>,
+    /// The group whose base is x'z of the same columns, where this base comes from it.
+    products: Option<usize>,
 }
+
+/// One kernel of a group; who asks knows it by its slot.
+struct Member<'a> {
+    slot: usize,
+    map: &'a Map,
+    how: How,
+}
+
+/// How a kernel's values come about.
+#[derive(Clone, Copy)]
+enum How {
+    /// By its map of base values.
+    Map,
+    /// c exp(−γ s).
+    Exponential { factor: f64, gamma: f64 },
+    /// c e^(2^times), e being what the exponential before it had become.
+    Power { factor: f64, times: u32 },
+}
+
+/// A power of an exponential has so much more rounding: with 2⁶ about as much as the sum of a thousand terms.
+const MOST_SQUARINGS: u32 = 6;
 
 /// Samples that others are compared with.
 struct Chunk {
@@ -62,14 +88,34 @@ struct Chunk {
     /// The positions in ascending order, each with its place in the chunk.
     sorted: Vec<(usize, usize)>,
     /// Group by group.
-    arranged: Vec<Arranged<'static>>,
+    groups: Vec<Seen>,
+}
+
+/// Samples as a group sees them.
+struct Seen {
+    arranged: Option<Arranged<'static>>,
+    /// x'x, where the base comes from products.
+    squares: Vec<f64>,
+    /// What normalises each member, where something does.
+    scales: Vec<Option<Vec<f64>>>,
+}
+
+/// The rows of a block.
+struct Block<'a> {
+    positions: &'a [usize],
+    /// Group by group.
+    rows: Vec<Vec<f64>>,
+    squares: Vec<Vec<f64>>,
 }
 
 /// Buffers of one thread.
 #[derive(Default)]
 struct Scratch {
-    base: Vec<f64>,
+    /// Base values of groups, one after the other.
+    bases: Vec<Vec<f64>>,
     values: Vec<f64>,
+    /// The exponential that powers are made of.
+    power: Vec<f64>,
 }
 
 impl Source {
@@ -90,12 +136,29 @@ impl Source {
     }
 
     fn arranged(&self, samples: &Samples, positions: &[usize]) -> Arranged<'static> {
-        let width = self
-            .columns
-            .as_ref()
-            .map_or(samples.columns().len(), Vec::len);
+        let width = self.width(samples);
         let rows = Cow::Owned(self.gather(samples, positions));
         Arranged::new(rows, width, self.statistic.arrangement(width))
+    }
+
+    fn width(&self, samples: &Samples) -> usize {
+        self.columns
+            .as_ref()
+            .map_or(samples.columns().len(), Vec::len)
+    }
+
+    /// Whether the rows' mean is no farther from the origin than rows are from their mean: then ‖x‖² + ‖z‖² − 2x'z loses no digits worth
+    /// moving the rows for.
+    fn is_centred(&self, samples: &Samples) -> bool {
+        let (n, width) = (samples.count(), self.width(samples));
+        let mut means = vec![0.0; width];
+        let mut square = 0.0;
+        for at in 0..n {
+            let row = self.gather(samples, &[at]);
+            vector::axpy(1.0 / n as f64, &row, &mut means);
+            square += vector::dot(&row, &row) / n as f64;
+        }
+        2.0 * vector::dot(&means, &means) <= square
     }
 
     /// s(x, x) of all samples.
@@ -130,7 +193,11 @@ impl Streamed {
             ..
         } in groups
         {
-            let source = Source { statistic, columns };
+            let source = Source {
+                statistic,
+                columns,
+                products: None,
+            };
             let own = source.own(samples);
             for number in members {
                 let map = Map::new(&kernels[number].kernel, &own, normalise);
@@ -140,6 +207,17 @@ impl Streamed {
                 });
             }
             bases.push(source);
+        }
+        let product = InnerProduct.key();
+        for number in 0..bases.len() {
+            let columns = &bases[number].columns;
+            let is_product =
+                |other: &Source| other.statistic.key() == product && other.columns == *columns;
+            let is_served = bases[number].statistic.from_products(0.0, &[], &mut [])
+                && bases[number].width(samples) > NARROW
+                && bases[number].is_centred(samples);
+            let found = bases.iter().position(is_product).filter(|_| is_served);
+            bases[number].products = found;
         }
         let kernels = made.into_iter().flatten().collect();
         let streamed = Self::of(samples.clone(), bases, kernels, ledger);
@@ -179,18 +257,57 @@ impl Streamed {
 
     /// These kernels by their bases; the slot of each is its place here.
     fn groups(&self, kernels: impl Iterator<Item = usize>) -> Vec<Group<'_>> {
-        let mut groups: Vec<Group<'_>> = (self.bases.iter())
-            .map(|source| Group {
-                source,
-                members: Vec::new(),
-            })
-            .collect();
+        let mut members: Vec<Vec<Member<'_>>> = self.bases.iter().map(|_| Vec::new()).collect();
         for (slot, kernel) in kernels.enumerate() {
             let Made { base, map } = &self.kernels[kernel];
-            groups[*base].members.push((slot, map));
+            let how = match map.exponential() {
+                Some((factor, gamma)) => How::Exponential { factor, gamma },
+                None => How::Map,
+            };
+            members[*base].push(Member { slot, map, how });
         }
-        groups.retain(|group| !group.members.is_empty());
+        let mut place = vec![None; self.bases.len()];
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for (number, mut members) in members.into_iter().enumerate() {
+            if members.is_empty() {
+                continue;
+            }
+            chain(&mut members);
+            place[number] = Some(groups.len());
+            groups.push(Group {
+                source: &self.bases[number],
+                members,
+                products: None,
+            });
+        }
+        for group in &mut groups {
+            group.products = group.source.products.and_then(|number| place[number]);
+        }
         groups
+    }
+
+    /// These samples as a group sees them.
+    fn seen(&self, group: &Group<'_>, positions: &[usize]) -> Seen {
+        let scales = group.members.iter();
+        Seen {
+            arranged: (group.products.is_none())
+                .then(|| group.source.arranged(&self.samples, positions)),
+            squares: self.squares(group, positions),
+            scales: scales
+                .map(|member| member.map.normaliser().of(positions))
+                .collect(),
+        }
+    }
+
+    fn squares(&self, group: &Group<'_>, positions: &[usize]) -> Vec<f64> {
+        if group.products.is_none() {
+            return Vec::new();
+        }
+        let width = group.source.width(&self.samples).max(1);
+        let rows = group.source.gather(&self.samples, positions);
+        rows.chunks_exact(width)
+            .map(|row| vector::dot(row, row))
+            .collect()
     }
 
     /// These samples, in chunks.
@@ -198,58 +315,98 @@ impl Streamed {
         let chunk = |(number, positions): (usize, &[usize])| {
             let mut sorted: Vec<(usize, usize)> = positions.iter().copied().zip(0..).collect();
             sorted.sort_unstable();
-            let arranged = groups
-                .iter()
-                .map(|group| group.source.arranged(&self.samples, positions));
+            let groups = groups.iter().map(|group| self.seen(group, positions));
             Chunk {
                 range: number * OTHERS..number * OTHERS + positions.len(),
                 positions: positions.to_vec(),
                 sorted,
-                arranged: arranged.collect(),
+                groups: groups.collect(),
             }
         };
-        positions.chunks(OTHERS).enumerate().map(chunk).collect()
+        let chunks = positions.chunks(OTHERS).enumerate();
+        chunks.map(chunk).collect()
     }
 
     /// The rows of a block as each group sees them.
-    fn gathered(&self, groups: &[Group<'_>], block: &[usize]) -> Vec<Vec<f64>> {
-        let groups = groups.iter();
-        groups
-            .map(|group| group.source.gather(&self.samples, block))
-            .collect()
+    fn block<'b>(&self, groups: &[Group<'_>], positions: &'b [usize]) -> Block<'b> {
+        let rows = groups.iter().map(|group| match group.products {
+            Some(_) => Vec::new(),
+            None => group.source.gather(&self.samples, positions),
+        });
+        let squares = groups.iter().map(|group| self.squares(group, positions));
+        Block {
+            positions,
+            rows: rows.collect(),
+            squares: squares.collect(),
+        }
     }
 
     /// Calls `visit(slot, row, values)` with the values of each kernel between a row of the block and the samples of a chunk.
     fn visit(
         groups: &[Group<'_>],
-        (block, rows): (&[usize], &[Vec<f64>]),
+        block: &Block<'_>,
         chunk: &Chunk,
         scratch: &mut Scratch,
         mut visit: impl FnMut(usize, usize, &[f64]),
     ) {
         let count = chunk.positions.len();
-        scratch.base.resize(block.len() * count, 0.0);
+        scratch.bases.resize_with(groups.len(), Vec::new);
         scratch.values.resize(count, 0.0);
-        for ((group, others), rows) in groups.iter().zip(&chunk.arranged).zip(rows) {
-            let statistic = group.source.statistic.as_ref();
-            statistic.block(rows, others, count, &mut scratch.base, count);
-            for (row, (&at, base)) in block
-                .iter()
-                .zip(scratch.base.chunks_exact_mut(count))
-                .enumerate()
-            {
-                if statistic.is_distance() {
-                    // A sample is at no distance from itself, whatever rounding says.
-                    let found = chunk.sorted.binary_search_by_key(&at, |(other, _)| *other);
-                    if let Ok(found) = found {
-                        base[chunk.sorted[found].1] = 0.0;
+        scratch.power.resize(count, 0.0);
+        for (number, group) in groups.iter().enumerate() {
+            let (seen, base) = (&chunk.groups[number], &mut scratch.bases[number]);
+            if let Some(others) = &seen.arranged {
+                base.resize(block.positions.len() * count, 0.0);
+                let statistic = group.source.statistic.as_ref();
+                statistic.block(&block.rows[number], others, count, base, count);
+            }
+        }
+        let Scratch {
+            bases,
+            values,
+            power,
+        } = scratch;
+        let mut own = vec![0.0; count];
+        for (row, &at) in block.positions.iter().enumerate() {
+            let found = chunk.sorted.binary_search_by_key(&at, |(other, _)| *other);
+            let itself = found.ok().map(|found| chunk.sorted[found].1);
+            let range = row * count..(row + 1) * count;
+            for (number, group) in groups.iter().enumerate() {
+                let seen = &chunk.groups[number];
+                let statistic = group.source.statistic.as_ref();
+                let from = group.products.unwrap_or(number);
+                let mut base = &bases[from][range.clone()];
+                if group.products.is_some() || itself.is_some() && statistic.is_distance() {
+                    own.copy_from_slice(base);
+                    if group.products.is_some() {
+                        let square = block.squares[number][row];
+                        statistic.from_products(square, &seen.squares, &mut own);
                     }
+                    if let Some(itself) = itself.filter(|_| statistic.is_distance()) {
+                        // A sample is at no distance from itself, whatever rounding says.
+                        own[itself] = 0.0;
+                    }
+                    base = &own;
                 }
-                for (slot, map) in &group.members {
-                    map.kernel_values_from(base, &mut scratch.values);
-                    let others = chunk.positions.iter().copied();
-                    map.normaliser().part(&mut scratch.values, at, others);
-                    visit(*slot, row, &scratch.values);
+                for (member, scales) in group.members.iter().zip(&seen.scales) {
+                    match member.how {
+                        How::Map => member.map.kernel_values_from(base, values),
+                        How::Exponential { factor, gamma } => {
+                            vector::map_exp_from(base, power, move |s| (-gamma * s, 1.0));
+                            vector::square_times(0, factor, power, values);
+                        }
+                        How::Power { factor, times } => {
+                            vector::square_times(times, factor, power, values);
+                        }
+                    }
+                    if let Some(scales) = scales {
+                        let normaliser = member.map.normaliser();
+                        vector::scale_by(normaliser.scale_of(at), scales, values);
+                        if let Some(itself) = itself {
+                            values[itself] = Normaliser::own(scales[itself]);
+                        }
+                    }
+                    visit(member.slot, row, values);
                 }
             }
         }
@@ -262,18 +419,47 @@ impl Streamed {
     /// Σ_(m, a) a · K_m(i, columns) for a row and columns of the set, added.
     fn add_row(&self, row: usize, columns: &[usize], weights: &[(usize, f64)], out: &mut [f64]) {
         let groups = self.groups(weights.iter().map(|(kernel, _)| *kernel));
-        let rows = self.gathered(&groups, &[row]);
+        let row = [row];
+        let block = self.block(&groups, &row);
         let mut scratch = Scratch::default();
         for chunk in self.chunks(&groups, columns) {
             let out = &mut out[chunk.range.clone()];
-            Self::visit(
-                &groups,
-                (&[row], &rows),
-                &chunk,
-                &mut scratch,
-                |slot, _, values| vector::axpy(weights[slot].1, values, out),
-            );
+            Self::visit(&groups, &block, &chunk, &mut scratch, |slot, _, values| {
+                vector::axpy(weights[slot].1, values, out)
+            });
         }
+    }
+}
+
+/// Of exponentials with one base, those whose γ is a power of two times another's are powers of it; the flattest first.
+fn chain(members: &mut [Member<'_>]) {
+    let gamma = |member: &Member<'_>| match member.how {
+        How::Exponential { gamma, .. } => gamma,
+        _ => f64::NEG_INFINITY,
+    };
+    members.sort_by(|a, b| gamma(a).total_cmp(&gamma(b)));
+    let (mut last, mut squarings) = (0.0, 0);
+    for member in members {
+        let How::Exponential { factor, gamma } = member.how else {
+            continue;
+        };
+        let times = (gamma / last).log2();
+        let rounded = times.round();
+        let is_power = (times - rounded).abs() < 1e-12
+            && (0.0..=f64::from(MOST_SQUARINGS - squarings)).contains(&rounded);
+        if is_power {
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a small whole number"
+            )]
+            let times = rounded as u32;
+            squarings += times;
+            member.how = How::Power { factor, times };
+        } else {
+            squarings = 0;
+        }
+        last = gamma;
     }
 }
 
@@ -372,18 +558,12 @@ impl Operator for Streamed {
         let mut scratch = Scratch::default();
         let positions = self.positions(view);
         for (block, out) in positions.chunks(ROWS).zip(out.chunks_mut(ROWS)) {
-            let rows = self.gathered(&groups, block);
+            let block = self.block(&groups, block);
             for chunk in &chunks {
                 let weights = &weights[chunk.range.clone()];
-                Self::visit(
-                    &groups,
-                    (block, &rows),
-                    chunk,
-                    &mut scratch,
-                    |_, row, values| {
-                        out[row] += vector::dot(weights, values);
-                    },
-                );
+                Self::visit(&groups, &block, chunk, &mut scratch, |_, row, values| {
+                    out[row] += vector::dot(weights, values);
+                });
             }
         }
     }
@@ -415,21 +595,15 @@ impl Operator for Streamed {
         let chunks = self.chunks(&groups, &positions);
         let blocks = out.par_chunks_mut(ROWS * n).zip(positions.par_chunks(ROWS));
         blocks.enumerate().for_each(|(number, (out, block))| {
-            let rows = self.gathered(&groups, block);
-            let mut scratch = Scratch::default();
             let until = number * ROWS + block.len();
+            let block = self.block(&groups, block);
+            let mut scratch = Scratch::default();
             // Up to the diagonal; the rest is the same by symmetry.
             for chunk in chunks.iter().filter(|chunk| chunk.range.start < until) {
-                Self::visit(
-                    &groups,
-                    (block, &rows),
-                    chunk,
-                    &mut scratch,
-                    |slot, row, values| {
-                        let out = &mut out[row * n..(row + 1) * n][chunk.range.clone()];
-                        vector::axpy(weights[slot].1, values, out);
-                    },
-                );
+                Self::visit(&groups, &block, chunk, &mut scratch, |slot, row, values| {
+                    let out = &mut out[row * n..(row + 1) * n][chunk.range.clone()];
+                    vector::axpy(weights[slot].1, values, out);
+                });
             }
         });
         mirror(out, n);
@@ -447,7 +621,12 @@ impl Operator for Streamed {
                         out.fill(0.0);
                     }
                     let change = ByChange {
-                        change: task.support.iter().map(|&i| task.beta[i]).enumerate().collect(),
+                        change: task
+                            .support
+                            .iter()
+                            .map(|&i| task.beta[i])
+                            .enumerate()
+                            .collect(),
                         out: task.out,
                     };
                     self.sweep(&view, vec![change], &Stop::never());
@@ -470,7 +649,7 @@ impl Operator for Streamed {
         blocks
             .zip(by_block(tasks, positions.len()))
             .for_each(|(block, mut outs)| {
-                let rows = self.gathered(&groups, block);
+                let block = self.block(&groups, block);
                 let mut scratch = Scratch::default();
                 for (chunk, tasks) in chunks.iter().zip(&within) {
                     if is_stopped.load(Ordering::Relaxed) || stop.now() {
@@ -479,7 +658,7 @@ impl Operator for Streamed {
                     }
                     Self::visit(
                         &groups,
-                        (block, &rows),
+                        &block,
                         chunk,
                         &mut scratch,
                         |kernel, row, values| {

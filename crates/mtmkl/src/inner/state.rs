@@ -1,11 +1,11 @@
 //! One task from pass to pass: its dual variables, and what one evaluation does to them.
 
+use super::box_qp::Progress;
 use super::box_qp::{self, BoxQp};
 use super::exact;
 use super::indefiniteness;
 use super::ridge::Ridge;
 use super::smooth::Smooth;
-use super::box_qp::Progress;
 use super::{Effort, Fitted, Here, Inner, Point, Solved, TaskEvaluation};
 use crate::error::Result;
 use crate::gram::{ByChange, Image, TaskGrams};
@@ -141,6 +141,11 @@ impl State {
             self.point.beta.clone_from(&self.settled);
             self.memory.forget();
         }
+    }
+
+    /// Gives back memory that others may need meanwhile.
+    pub(crate) fn give_back(&mut self) {
+        self.memory.give_back();
     }
 
     /// One more round of a working set, U being that of β; what was found where there is no need of another.

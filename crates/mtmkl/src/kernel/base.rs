@@ -32,6 +32,11 @@ pub trait Statistic: Debug + Send + Sync {
         Arrangement::Rows
     }
 
+    /// s(x, z) from x'x, z'z and x'z of one x and many z, the last in `values`; false, and nothing changed, where that is not all it takes.
+    fn from_products(&self, _own: f64, _others: &[f64], _values: &mut [f64]) -> bool {
+        false
+    }
+
     /// How many rows x a block is best given at a time.
     fn rows_at_a_time(&self) -> usize {
         1
@@ -175,7 +180,7 @@ impl Statistic for InnerProduct {
 pub struct SquaredDistance;
 
 /// Up to that many columns, distances are summed directly: faster than a matrix product, and nothing cancels.
-const NARROW: usize = 8;
+pub(crate) const NARROW: usize = 8;
 
 impl Statistic for SquaredDistance {
     fn key(&self) -> String {
@@ -187,6 +192,11 @@ impl Statistic for SquaredDistance {
     }
 
     fn is_distance(&self) -> bool {
+        true
+    }
+
+    fn from_products(&self, own: f64, others: &[f64], values: &mut [f64]) -> bool {
+        vector::squared_distances(own, others, values);
         true
     }
 

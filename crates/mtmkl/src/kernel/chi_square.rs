@@ -90,6 +90,10 @@ impl Kernel for ChiSquare {
         map_exp(values, |distance| (-self.gamma * distance, 1.0));
     }
 
+    fn exponential(&self) -> Option<(f64, f64)> {
+        Some((1.0, self.gamma))
+    }
+
     fn is_bounded(&self) -> bool {
         true
     }

@@ -98,6 +98,11 @@ pub trait Kernel: Debug + Send + Sync {
         None
     }
 
+    /// (c, γ) where k = c exp(−γ s) of its base s: of several, one exponential gives those whose γ are its multiples by powers of two.
+    fn exponential(&self) -> Option<(f64, f64)> {
+        None
+    }
+
     /// The number that the kernel is multiplied by, where it has one: see [`Scaled`].
     fn factor(&self) -> Option<f64> {
         None

@@ -48,6 +48,11 @@ impl Kernel for Scaled {
         }
     }
 
+    fn exponential(&self) -> Option<(f64, f64)> {
+        let (factor, gamma) = self.kernel.exponential()?;
+        Some((self.factor * factor, gamma))
+    }
+
     fn value(&self, x: &[f64], z: &[f64]) -> f64 {
         self.factor * self.kernel.value(x, z)
     }

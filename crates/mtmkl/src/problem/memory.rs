@@ -154,7 +154,9 @@ impl Problem {
                 let Some(room) = room else {
                     continue;
                 };
-                let is_enough = room.tasks.most_free >= needs.largest() / ENOUGH_FREE;
+                // The last way there is. What does not fit is decomposed.
+                let is_enough =
+                    is_streamed || room.tasks.most_free >= needs.largest() / ENOUGH_FREE;
                 let is_better = found.is_none_or(|known: MemoryPlan| {
                     room.tasks.most_free > known.room.tasks.most_free
                 });

@@ -113,6 +113,20 @@ impl Certificate {
         Ok(())
     }
 
+    /// Whether an evaluation at θ is all that is missing, or nothing more is asked for.
+    pub(super) fn ends_with(
+        &self,
+        evaluation: &Evaluation,
+        theta: &Grid,
+        sharing: &Sharing,
+    ) -> bool {
+        let (_, support) = sharing.maximise(&evaluation.sensitivities);
+        let noise = evaluation.noise();
+        let bound = (evaluation.constant(theta) - support - noise).max(self.bound);
+        let objective = (evaluation.upper() + noise).min(self.objective);
+        relative_gap(objective, bound) <= self.tolerance || self.stop.now()
+    }
+
     /// Takes in another lower bound on J*, and what proves it.
     pub(super) fn improve_bound(&mut self, bound: f64, witness: impl FnOnce() -> Vec<Mixture>) {
         if bound > self.bound {

@@ -43,7 +43,10 @@ impl KeptFactor {
     pub(super) fn is_on(&self, free: &[usize], variables: Variables) -> bool {
         let mut moving = self.set.moving();
         moving.sort_unstable();
-        moving.iter().copied().eq(free.iter().map(|&v| variables.sample_of(v)))
+        moving
+            .iter()
+            .copied()
+            .eq(free.iter().map(|&v| variables.sample_of(v)))
     }
 
     /// The same where samples have other numbers, among those of `all`; `None` where one of them has none.
@@ -57,7 +60,12 @@ impl KeptFactor {
             let copy = v / from.samples();
             Some(copy * all.samples() + number(from.sample_of(v))?)
         };
-        let members = self.set.members().iter().map(rename).collect::<Option<_>>()?;
+        let members = self
+            .set
+            .members()
+            .iter()
+            .map(rename)
+            .collect::<Option<_>>()?;
         Some(self.with_members(all, members))
     }
 
@@ -131,6 +139,18 @@ const READS_OF_FACTOR: f64 = 5.0;
 fn step_cost(free: &[usize], here: Here<'_>) -> f64 {
     let size = free.len() as f64;
     READ * (size * here.grams.count() as f64 + READS_OF_FACTOR * size * size)
+}
+
+/// Small steps, which read two rows of K each, that cost as much as a factorisation of so many free variables of so many samples.
+pub(super) fn small_steps_of_factorisation(free: usize, samples: usize) -> usize {
+    let steps = (free as f64).powi(3) / 3.0 / (2.0 * READ * samples as f64);
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count, far from its limits"
+    )]
+    let steps = steps as usize;
+    steps
 }
 
 /// The same for a factorisation: |F|³/3.

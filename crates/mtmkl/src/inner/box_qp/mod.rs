@@ -52,6 +52,9 @@ impl Qp<'_> {
     }
 }
 
+/// K on a working set.
+type Kernel = crate::gram::Memory<f64>;
+
 /// What a task keeps from one θ to the next.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -59,12 +62,19 @@ pub(super) struct Memory {
     kept: Option<KeptFactor>,
     /// Small and direct steps did not do at the last θ.
     is_hard: bool,
+    /// Memory of K on the last working set.
+    spare: Option<Kernel>,
 }
 
 impl Memory {
     /// Another β is to be started from.
     pub(super) fn forget(&mut self) {
         self.kept = None;
+    }
+
+    /// Gives back memory that others may need meanwhile.
+    pub(super) fn give_back(&mut self) {
+        self.spare = None;
     }
 
     /// The samples of the factorisation at hand.
@@ -123,7 +133,7 @@ impl Inner for BoxQp<'_> {
     }
 
     fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved> {
-        Ok(policy::solve(self, point, here, effort))
+        Ok(policy::solve(self, point, here, effort, true))
     }
 
     fn answer(

@@ -12,7 +12,7 @@
 use super::super::rounding::{linear_term, noise, product_errors, slope_size, target};
 use super::super::{Effort, Here, Point, Solved};
 use super::free_set::{free_variables, movable_variables};
-use super::kept_factor::KeptFactor;
+use super::kept_factor::{KeptFactor, small_steps_of_factorisation};
 use super::smo::{self, Smo};
 use super::{BoxQp, Qp, gap, interior, violation};
 use crate::gram::CombinedRows;
@@ -64,6 +64,8 @@ struct Search<'a> {
     tolerance: f64,
     kept: Option<KeptFactor>,
     is_direct_step_due: bool,
+    /// Others have yet to be solved for: a factorisation for these alone has to be worth its price.
+    is_part: bool,
     /// What a direct step leaves of the gap. With K_FF of an earlier θ, about the share by which θ moved since, then as seen.
     share: f64,
     /// Small steps since the last direct one.
@@ -84,12 +86,6 @@ enum InteriorPoints {
     Helped,
 }
 
-/// Without a concave ḡ there is no direct step: it may lead to a saddle. And without a use for its factorisation afterwards it is not worth
-/// while.
-fn has_direct_steps(effort: &Effort<'_>) -> bool {
-    effort.concave && effort.curvature
-}
-
 /// What to do after a direct step.
 #[derive(PartialEq, Eq)]
 enum After {
@@ -97,18 +93,28 @@ enum After {
     SmallSteps,
 }
 
-/// Improves β for θ until its gap is small enough.
+/// Improves β for θ until its gap is small enough. Where this is not the last word on β, nothing is factored for the curvature.
 pub(super) fn solve(
     solver: &mut BoxQp<'_>,
     point: &mut Point,
     here: Here<'_>,
     effort: &Effort<'_>,
+    is_last: bool,
 ) -> Solved {
     let linear = linear_term(solver.dual, here.rows);
     let kept = solver.memory.kept.take();
     let was_hard = std::mem::take(&mut solver.memory.is_hard);
     let qp = solver.qp(&linear);
-    let mut search = Search::new(solver.dual, qp, point, here, effort, kept, was_hard);
+    let mut search = Search::new(
+        solver.dual,
+        qp,
+        point,
+        here,
+        effort,
+        kept,
+        was_hard,
+        !is_last,
+    );
     search.run();
     search.mend_sum(solver.sum);
     let worst = search.worst_of_rounding();
@@ -120,7 +126,11 @@ pub(super) fn solve(
     if !search.is_exact && !point.images.are_everywhere() {
         search.product = here.rows.product(&qp.variables.sums(&search.beta));
     }
-    let kept = search.factor_for_curvature();
+    let kept = if is_last {
+        search.factor_for_curvature()
+    } else {
+        search.kept.take()
+    };
     let Search {
         beta,
         product,
@@ -155,12 +165,13 @@ impl<'a> Search<'a> {
         effort: &'a Effort<'a>,
         kept: Option<KeptFactor>,
         was_hard: bool,
+        is_part: bool,
     ) -> Self {
         let product = point.take_product(dual.variables, here);
         let beta = std::mem::take(&mut point.beta);
         let size = slope_size(qp.linear, &beta, here.rows.diagonal());
         // A factorisation at hand predicts where β moves to with θ.
-        let kept = kept.filter(|_| has_direct_steps(effort));
+        let kept = kept.filter(|_| effort.concave && (effort.curvature || is_part));
         let samples = product.len();
         let has_interior_points =
             effort.concave && effort.allowance.interior_points && samples <= interior::MOST_SAMPLES;
@@ -185,6 +196,7 @@ impl<'a> Search<'a> {
             is_exact: true,
             tolerance: FIRST_TOLERANCE * size,
             is_direct_step_due: kept.is_some(),
+            is_part,
             share: kept.as_ref().map_or(1.0, |kept| kept.distance(here.theta)),
             kept,
             since: 0,
@@ -198,6 +210,12 @@ impl<'a> Search<'a> {
         };
         search.measure();
         search
+    }
+
+    /// Without a concave ḡ there is no direct step: it may lead to a saddle. And without a use for its factorisation afterwards it is not
+    /// worth while, but for parts, where it has to earn its price.
+    fn has_direct_steps(&self) -> bool {
+        self.effort.concave && (self.effort.curvature || self.is_part)
     }
 
     /// The gap as it stands, and the one that is small enough.
@@ -232,7 +250,7 @@ impl<'a> Search<'a> {
             if self.is_stuck() {
                 break;
             }
-            if has_direct_steps(self.effort)
+            if self.has_direct_steps()
                 && self.is_direct_step_due
                 && self.predict_or_step() == After::NextRound
             {
@@ -275,7 +293,7 @@ impl<'a> Search<'a> {
             self.interior_points = InteriorPoints::Helped;
             self.is_exact = true;
             self.accuracy = self.target();
-            self.is_direct_step_due = has_direct_steps(self.effort);
+            self.is_direct_step_due = self.has_direct_steps();
             self.idle = 0;
             return true;
         }
@@ -319,13 +337,14 @@ impl<'a> Search<'a> {
     /// A direct step, with the factorisation at hand where that is worth while: with K_FF of an earlier θ it predicts where β moves to.
     fn predict_or_step(&mut self) -> After {
         self.is_direct_step_due = false;
+        let is_earned = self.since >= self.price();
         self.since = 0;
         let free = movable_variables(&self.qp, &self.beta, &self.product);
         let (here, share, wanted) = (self.here, self.share, self.accuracy / self.gap);
         let kept = (self.kept.take())
             .filter(|kept| kept.serves(&free, here, share, wanted))
             .and_then(|kept| kept.follow(&free, here))
-            .or_else(|| self.factor(free));
+            .or_else(|| is_earned.then(|| self.factor(free)).flatten());
         self.share = 1.0;
         let Some(mut kept) = kept else {
             return After::SmallSteps;
@@ -360,11 +379,11 @@ impl<'a> Search<'a> {
     fn take_small_steps(&mut self) -> bool {
         let variables = self.qp.linear.len();
         // A direct step is worth about as much as this many small ones.
-        let worth = if has_direct_steps(self.effort) {
-            2
+        let worth = if self.has_direct_steps() {
+            self.price().max(2 * variables)
         } else {
-            100
-        } * variables;
+            100 * variables
+        };
         let smo = Smo {
             tolerance: self.tolerance,
             shrinking: self.effort.shrinking,
@@ -387,7 +406,9 @@ impl<'a> Search<'a> {
         {
             return false;
         }
-        self.is_direct_step_due |= self.steps == self.since || 8 * self.since >= variables;
+        let price = self.price();
+        let is_first = self.steps == self.since && price == 0;
+        self.is_direct_step_due |= is_first || 8 * self.since >= variables.max(8 * price);
         self.accuracy = self.target();
         if taken < smo.max_steps {
             // The gap is at most (violation) · Σ(upper − lower): tighten the violation with it.
@@ -395,6 +416,15 @@ impl<'a> Search<'a> {
             self.tolerance *= share.clamp(1e-3, 0.3);
         }
         true
+    }
+
+    /// Small steps that cost as much as a factorisation, where it has to be worth that.
+    fn price(&self) -> usize {
+        if !self.is_part {
+            return 0;
+        }
+        let free = free_variables(&self.qp, &self.beta);
+        small_steps_of_factorisation(free.len(), self.product.len())
     }
 
     /// Σβ = s again, where steps from a β with larger terms have left more of their rounding than there is now: the variable with the most room on

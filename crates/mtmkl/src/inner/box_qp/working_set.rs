@@ -13,8 +13,12 @@ use crate::grid::dot;
 use crate::machine::{Conjugate, Dual, Variables};
 use crate::view::View;
 
-/// The part is solved until its gap is this share of that of the whole, or of what is small enough: the next part begins elsewhere.
+/// The part is solved until its gap is this share of what is small enough, or, where that takes longer than a sweep over all samples, of what
+/// there is: the next part begins elsewhere.
 const SHARE: f64 = 0.1;
+/// |F|³/3 multiply–adds of a factorisation are fewer than those of a sweep, some hundred for each of n |F| pairs, where |F|² is at most so
+/// many times n.
+const CHEAP: usize = 300;
 /// Samples beside those that should move, as a share of them: those that are the nearest to it.
 const NEAR: f64 = 0.3;
 /// Rounds in which the gap does not fall by a tenth: what is left is rounding.
@@ -53,12 +57,21 @@ pub(in crate::inner) fn round(
         Vec::new()
     } else {
         let forced = solver.memory.samples();
-        chosen(&qp, &point.beta, &product, &forced, effort.allowance.working_set)
+        chosen(
+            &qp,
+            &point.beta,
+            &product,
+            &forced,
+            effort.allowance.working_set,
+        )
     };
     if part.len() > 1 {
         let size = dual.scale * objective(&linear, &point.beta, &product).abs();
+        let free = (0..point.beta.len()).filter(|&v| is_free(&qp, &point.beta, v));
+        let is_cheap = free.count().pow(2) <= CHEAP * variables.samples();
+        let wanted = if is_cheap { enough } else { now.max(enough) };
         let effort = Effort {
-            accuracy: SHARE * now.max(enough) / size.max(f64::MIN_POSITIVE),
+            accuracy: SHARE * wanted / size.max(f64::MIN_POSITIVE),
             size,
             ..*effort
         };
@@ -102,7 +115,11 @@ impl Progress {
 /// Σ_m θ_m d_m
 fn combined_diagonal(grams: TaskGrams<'_>, theta: &[f64]) -> Vec<f64> {
     let mut diagonal = vec![0.0; grams.count()];
-    for (kernel, &weight) in theta.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+    for (kernel, &weight) in theta
+        .iter()
+        .enumerate()
+        .filter(|(_, weight)| **weight != 0.0)
+    {
         for (i, sum) in diagonal.iter_mut().enumerate() {
             *sum += weight * grams.diagonal(kernel, i);
         }
@@ -112,27 +129,21 @@ fn combined_diagonal(grams: TaskGrams<'_>, theta: &[f64]) -> Vec<f64> {
 
 /// The samples to solve for next, in ascending order: those that are forced, free ones, those that should move, and the nearest to it; so
 /// many at most, the most worth while first.
-fn chosen(
-    qp: &Qp<'_>,
-    beta: &[f64],
-    product: &[f64],
-    forced: &[usize],
-    most: usize,
-) -> Vec<usize> {
+fn chosen(qp: &Qp<'_>, beta: &[f64], product: &[f64], forced: &[usize], most: usize) -> Vec<usize> {
     let samples = qp.variables.samples();
     if samples <= most.min(SMALL) {
         return (0..samples).collect();
     }
     let offset = multiplier(qp, beta, product);
-    let mut is_forced = vec![false; samples];
+    let mut is_settled = vec![false; samples];
     for &sample in forced {
-        is_forced[sample] = true;
+        is_settled[sample] = true;
     }
     // What a sample adds to the gap, and how far it is from adding to it.
     let mut movable: Vec<(f64, usize)> = Vec::new();
     let mut resting: Vec<(f64, usize)> = Vec::new();
     for sample in 0..samples {
-        let (mut worth, mut distance, mut is_movable) = (0.0, f64::INFINITY, is_forced[sample]);
+        let (mut worth, mut distance, mut is_movable) = (0.0, f64::INFINITY, is_settled[sample]);
         for v in qp.variables.of_sample(sample) {
             let slope = qp.slope(product, v) - offset;
             let room = if slope > 0.0 {
@@ -141,17 +152,26 @@ fn chosen(
                 beta[v] - qp.lower[v]
             };
             worth += slope.abs() * room;
-            is_movable |= room > 0.0 && slope != 0.0 || is_free(qp, beta, v);
+            is_settled[sample] |= is_free(qp, beta, v);
+            is_movable |= room > 0.0 && slope != 0.0 || is_settled[sample];
             if qp.lower[v] < qp.upper[v] {
                 distance = slope.abs().min(distance);
             }
         }
         if is_movable {
+            // A factorisation at hand is worth more than any sample.
+            let worth = if is_settled[sample] {
+                f64::INFINITY
+            } else {
+                worth
+            };
             movable.push((worth, sample));
         } else if distance.is_finite() {
             resting.push((distance, sample));
         }
     }
+    let settled = movable.iter().filter(|(_, sample)| is_settled[*sample]);
+    let most = most.min((GROWTH * settled.count()).max(SMALL));
     let mut part: Vec<usize> = if movable.len() > most {
         movable.select_nth_unstable_by(most - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         movable[..most].iter().map(|(_, sample)| *sample).collect()
@@ -176,6 +196,8 @@ fn chosen(
 
 /// So few samples are solved all together.
 const SMALL: usize = 2000;
+/// The working set is at most so many times what is free: who is to come off a bound is then seen from where the free ones have come to.
+const GROWTH: usize = 4;
 
 /// Some of the samples of a task.
 struct Part<'a> {
@@ -215,7 +237,7 @@ impl Part<'_> {
             grams: grams.grams,
             view: &self.view,
         };
-        let rows = CombinedRows::new(seen, theta);
+        let rows = CombinedRows::new(seen, theta).in_memory(solver.memory.spare.take());
         let beta = self.of(all, &point.beta);
         let by_sample = own.sums(&beta);
         let inside = rows.product(&by_sample);
@@ -243,9 +265,9 @@ impl Part<'_> {
             place[sample] = Some(at);
         }
         let mut memory = Memory {
-            kept: (solver.memory.kept.take())
-                .and_then(|kept| kept.renamed(all, own, |i| place[i])),
+            kept: (solver.memory.kept.take()).and_then(|kept| kept.renamed(all, own, |i| place[i])),
             is_hard: solver.memory.is_hard,
+            spare: None,
         };
         let mut inner = BoxQp {
             dual: &dual,
@@ -261,10 +283,11 @@ impl Part<'_> {
             rows: &rows,
             theta,
         };
-        let solved = policy::solve(&mut inner, &mut local, here, effort);
+        let solved = policy::solve(&mut inner, &mut local, here, effort, false);
         solver.memory.is_hard = memory.is_hard;
-        solver.memory.kept = (memory.kept)
-            .and_then(|kept| kept.renamed(own, all, |i| self.samples.get(i).copied()));
+        solver.memory.spare = rows.into_memory();
+        solver.memory.kept =
+            (memory.kept).and_then(|kept| kept.renamed(own, all, |i| self.samples.get(i).copied()));
         let values = local.beta.iter().zip(&beta);
         let mut has_moved = false;
         for (at, (new, old)) in values.enumerate() {
@@ -291,7 +314,8 @@ fn keep_factor(
     linear: &[f64],
 ) {
     let free = super::free_set::free_variables(&solver.qp(linear), &point.beta);
-    let is_known = |kept: &super::KeptFactor| kept.is_of(theta) && kept.is_on(&free, solver.dual.variables);
+    let is_known =
+        |kept: &super::KeptFactor| kept.is_of(theta) && kept.is_on(&free, solver.dual.variables);
     if solver.memory.kept.as_ref().is_some_and(is_known) {
         return;
     }
@@ -313,6 +337,12 @@ fn keep_factor(
         rows: &rows,
         theta,
     };
-    let kept = super::KeptFactor::new((0..samples.len()).collect(), own, here, effort, &point.ledger);
+    let kept = super::KeptFactor::new(
+        (0..samples.len()).collect(),
+        own,
+        here,
+        effort,
+        &point.ledger,
+    );
     solver.memory.kept = kept.map(|kept| kept.with_members(variables, free));
 }

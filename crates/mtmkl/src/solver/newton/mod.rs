@@ -121,7 +121,8 @@ impl<'a> Search<'a> {
             curvature: true,
             stop: certificate.stop.clone(),
         };
-        let first = engine.evaluate(&sharing.theta(&parts), &request)?;
+        let theta = sharing.theta(&parts);
+        let first = evaluate(engine, sharing, &certificate, &theta, &request)?;
         let mut search = Self {
             sharing,
             blocks: blocks(sharing, &parts, &first)?,
@@ -210,7 +211,14 @@ impl<'a> Search<'a> {
         let known = self.blocks.iter().flat_map(Block::evaluations);
         let known: BTreeSet<usize> = known.chain(self.certificate.evaluations()).collect();
         engine.keep(&known.into_iter().collect::<Vec<_>>());
-        engine.evaluate(&self.sharing.theta(&joined(at)), &self.request)
+        let theta = self.sharing.theta(&joined(at));
+        evaluate(
+            engine,
+            self.sharing,
+            &self.certificate,
+            &theta,
+            &self.request,
+        )
     }
 
     /// One pass, with where all blocks are now and what they know.
@@ -244,6 +252,27 @@ impl<'a> Search<'a> {
         };
         self.certificate.record(at, sharing, step, run)
     }
+}
+
+/// J at θ, with its curvature unless that is costly and this evaluation ends the search.
+fn evaluate(
+    engine: &mut dyn Engine,
+    sharing: &Sharing,
+    certificate: &Certificate,
+    theta: &Grid,
+    request: &Request,
+) -> Result<Evaluation> {
+    if engine.is_curvature_costly() {
+        let plain = Request {
+            curvature: false,
+            ..request.clone()
+        };
+        let evaluation = engine.evaluate(theta, &plain)?;
+        if certificate.ends_with(&evaluation, theta, sharing) {
+            return Ok(evaluation);
+        }
+    }
+    engine.evaluate(theta, request)
 }
 
 /// A lower bound on J*, where blocks have nothing in common the sum of theirs.
