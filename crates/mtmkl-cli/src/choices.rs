@@ -2,14 +2,14 @@
 
 use anyhow::{Result, anyhow, bail};
 use mtmkl::entry::{Kind, Parameter, Part, Value};
-use mtmkl::error::human_bytes;
+use mtmkl::error::{human_bytes, without_streams};
 use mtmkl::kernel::KernelView;
 use mtmkl::machine::MachineSpec;
 use mtmkl::select::{Tasks, usual_sharing};
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::task_kernel::TaskKernels;
-use mtmkl::{Error, NamedLevel, Pool, Precision, ProblemSpec, Registry};
+use mtmkl::{Error, NamedLevel, Pool, Precision, ProblemSpec, Registry, Storage};
 
 use crate::args::FitArgs;
 use crate::words::nearest;
@@ -217,6 +217,21 @@ pub fn precision(args: &FitArgs) -> Result<Precision> {
     }
 }
 
+/// Where kernel values come from, where that is said.
+///
+/// # Errors
+/// When there is no storage of that name.
+pub fn storage(args: &FitArgs) -> Result<Option<Storage>> {
+    let name = args.storage.as_deref();
+    let find = |name: &str| {
+        let found = Storage::ALL
+            .into_iter()
+            .find(|storage| storage.name() == name);
+        found.ok_or_else(|| unknown("storage", name, &Storage::ALL.map(Storage::name)))
+    };
+    name.map(find).transpose()
+}
+
 /// The threads that compute: made once, for all that a command does.
 ///
 /// # Errors
@@ -265,10 +280,15 @@ pub fn said_as_flag(error: mtmkl::Error, args: &FitArgs) -> anyhow::Error {
             };
             anyhow!("--{flag}: found {value}, expected {expected}")
         }
-        mtmkl::Error::Memory { needed, limit } => anyhow!(
-            "this needs at least {}, over the limit of {}; use fewer kernels or rows, or raise --memory-limit (GiB)",
+        mtmkl::Error::Memory {
+            needed,
+            limit,
+            not_streamed,
+        } => anyhow!(
+            "this needs at least {}, over the limit of {}{}; use fewer kernels or rows, or raise --memory-limit (GiB)",
             human_bytes(needed),
-            human_bytes(limit)
+            human_bytes(limit),
+            without_streams(not_streamed.as_deref())
         ),
         other => other.into(),
     }

@@ -1,6 +1,6 @@
 //! The core's errors as Python's: one table.
 
-use mtmkl::error::{DataProblem, Place, human_bytes};
+use mtmkl::error::{DataProblem, Place, human_bytes, without_streams};
 use mtmkl::{Error, Registry};
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -93,10 +93,15 @@ pub(crate) fn raise(error: Error, origins: &Origins) -> PyErr {
             "{} is {value}, expected {expected}",
             argument(name)
         )),
-        Error::Memory { needed, limit } => PyMemoryError::new_err(format!(
-            "this needs at least {}, over the limit of {}: use fewer kernels or rows, or raise memory_limit (GiB)",
+        Error::Memory {
+            needed,
+            limit,
+            not_streamed,
+        } => PyMemoryError::new_err(format!(
+            "this needs at least {}, over the limit of {}{}: use fewer kernels or rows, or raise memory_limit (GiB)",
             human_bytes(needed),
-            human_bytes(limit)
+            human_bytes(limit),
+            without_streams(not_streamed.as_deref())
         )),
         Error::Io { path, source } => {
             let text = source.to_string();

@@ -39,14 +39,16 @@ pub enum Error {
     },
     /// The Gram matrices would not fit.
     #[error(
-        "this needs at least {needed} bytes ({}), over the limit of {limit} bytes ({}): use fewer kernels or rows, or raise the memory limit",
-        human_bytes(*needed), human_bytes(*limit)
+        "this needs at least {needed} bytes ({}), over the limit of {limit} bytes ({}){}: use fewer kernels or rows, or raise the memory limit",
+        human_bytes(*needed), human_bytes(*limit), without_streams(not_streamed.as_deref())
     )]
     Memory {
         /// Bytes that would be taken at least.
         needed: u64,
         /// Bytes the caller allows.
         limit: u64,
+        /// Why kernel values cannot be made from rows in blocks instead, where that is what takes so much.
+        not_streamed: Option<String>,
     },
     /// A kernel specification cannot be read.
     #[error("kernel `{spec}`: {problem}")]
@@ -102,6 +104,13 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+/// Why there is no way around matrices, in brackets, for messages.
+pub fn without_streams(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| {
+        format!(" (it cannot be done without matrices of all samples: {reason})")
+    })
 }
 
 /// Where in the data.
@@ -422,6 +431,7 @@ mod tests {
         let error = Error::Memory {
             needed: 8 << 30,
             limit: 1 << 30,
+            not_streamed: None,
         };
         assert!(error.to_string().contains("8.0 GiB"));
     }

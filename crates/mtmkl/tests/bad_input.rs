@@ -817,7 +817,7 @@ fn more_memory_than_allowed_is_refused_with_both_figures() {
     };
     let error = prepare(needed - 1).unwrap_err();
     assert!(
-        matches!(error, Error::Memory { needed: found, limit } if found == needed && limit == needed - 1),
+        matches!(error, Error::Memory { needed: found, limit, .. } if found == needed && limit == needed - 1),
         "{error:?}"
     );
     let message = error.to_string();

@@ -226,6 +226,7 @@ fn the_limit_holds_from_the_least_to_the_most_and_changes_no_answer() {
                 Err(Error::Memory {
                     needed,
                     limit: told,
+                    ..
                 }) => {
                     assert!(needed > limit && told == limit);
                     refused += 1;

@@ -202,7 +202,7 @@ fn what_does_not_fit_on_demand_is_refused() {
     assert_eq!(within(2 * kept).unwrap().storage(), Storage::Kept);
     let error = within(needed - 1).unwrap_err();
     assert!(
-        matches!(error, Error::Memory { needed: found, limit } if found == needed && limit + 1 == needed),
+        matches!(error, Error::Memory { needed: found, limit, .. } if found == needed && limit + 1 == needed),
         "{error:?}"
     );
 }

@@ -190,6 +190,7 @@ fn copies_of_parts_hold_the_memory_limit() {
             Err(Error::Memory {
                 needed,
                 limit: told,
+                ..
             }) => {
                 assert!(needed > limit && told == limit, "{needed} of {limit}");
                 seen[1] += 1;

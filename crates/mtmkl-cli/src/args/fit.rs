@@ -237,7 +237,11 @@ pub struct FitArgs {
         help_heading = "Solver"
     )]
     pub precision: String,
-    /// GiB that kernel matrices may take; over it, their values are made on demand
+    /// Where kernel values come from: kept (a matrix for each kernel), mapped (one for all kernels on the same columns), or streamed (from rows, for support vector machines on any number of rows); by the memory limit where nothing is said
+    #[arg(long, value_name = "NAME", help_heading = "Solver")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
+    /// GiB that a fit may take; where kernel matrices do not fit, their values are made on demand
     #[arg(
         long,
         default_value_t = 8.0,

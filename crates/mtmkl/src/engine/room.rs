@@ -151,7 +151,7 @@ impl Needs {
             };
             let count = most(largest, |count| fits(&with(count)))?;
             room = with(count);
-            if count < largest.min(LEAST_WORKING_SET) {
+            if count < self.least(true).tasks.working_set {
                 return None;
             }
         } else {
@@ -167,6 +167,16 @@ impl Needs {
         room = more(room, |room| room.tasks.interior_points = true);
         room = more(room, |room| room.rows_ahead = MOST_ROWS);
         Some(more(room, |room| room.is_parallel = true))
+    }
+
+    /// No more than what cannot be done without.
+    pub(crate) fn least(&self, streamed: bool) -> Room {
+        let mut room = Room::least();
+        if streamed {
+            let count = self.largest().min(LEAST_WORKING_SET);
+            (room.tasks.working_set, room.tasks.most_free) = (count, count);
+        }
+        room
     }
 
     /// The samples of the largest task.

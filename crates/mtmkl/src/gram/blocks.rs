@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::operator::Operator;
+use super::operator::{ByChange, Operator, by_kernel};
 use crate::ledger::Ledger;
+use crate::run::Stop;
 use crate::view::View;
 
 /// K_m(i, j) of the group that i and j are both in; 0 where they are in different ones.
@@ -180,6 +181,49 @@ impl Operator for Blocks {
         for (place, value) in places.into_iter().zip(values) {
             out[place] = value;
         }
+    }
+
+    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> bool {
+        let mut tasks = tasks;
+        (0..self.groups.len()).all(|group| {
+            let operator = &self.groups[group].operator;
+            let (places, members) = self.seen(view, group);
+            let mut place = vec![None; operator.samples()];
+            for (at, &member) in members.iter().enumerate() {
+                place[member] = Some(at);
+            }
+            // What a task changes within the group, and room for what that makes of U there.
+            let own = |change: &[(usize, f64)]| -> Vec<(usize, f64)> {
+                let within = change.iter().filter_map(|&(i, a)| {
+                    let (other, member) = self.places[view.position(i)];
+                    let at = place[member].filter(|_| other == group)?;
+                    Some((at, a))
+                });
+                within.collect()
+            };
+            let kernels = self.kernels();
+            let mut parts: Vec<(usize, Vec<(usize, f64)>, Vec<f64>)> = (tasks.iter())
+                .enumerate()
+                .map(|(task, asked)| (task, own(&asked.change)))
+                .filter(|(_, change)| !change.is_empty())
+                .map(|(task, change)| (task, change, vec![0.0; kernels * places.len()]))
+                .collect();
+            let asked = parts.iter_mut().map(|(_, change, out)| ByChange {
+                change: std::mem::take(change),
+                out: by_kernel(out, kernels),
+            });
+            let asked: Vec<ByChange<'_>> = asked.collect();
+            let is_made = asked.is_empty() || operator.sweep(&View::of(members), asked, stop);
+            for (task, _, values) in &parts {
+                let values = values.chunks_exact(places.len().max(1));
+                for (out, values) in tasks[*task].out.iter_mut().zip(values) {
+                    for (&at, value) in places.iter().zip(values) {
+                        out[at] += value;
+                    }
+                }
+            }
+            is_made
+        })
     }
 
     fn bytes(&self) -> u64 {

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::operator::{ByChange, Image, OnSupport, Operator};
 use crate::ledger::Ledger;
+use crate::run::Stop;
 use crate::view::View;
 
 /// Operators on the same samples, side by side.
@@ -168,6 +169,18 @@ impl Operator for Composed {
         for (part, images) in self.parts.iter().zip(by_part) {
             part.images(view, images);
         }
+    }
+
+    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> bool {
+        let mut by_part: Vec<Vec<ByChange<'_>>> = self.parts.iter().map(|_| Vec::new()).collect();
+        for ByChange { change, out } in tasks {
+            for (changes, out) in by_part.iter_mut().zip(self.outs(out)) {
+                let change = change.clone();
+                changes.push(ByChange { change, out });
+            }
+        }
+        let mut parts = self.parts.iter().zip(by_part);
+        parts.all(|(part, tasks)| part.sweep(view, tasks, stop))
     }
 
     fn bytes(&self) -> u64 {

@@ -32,6 +32,20 @@ pub enum Storage {
     Streamed,
 }
 
+impl Storage {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Kept, Self::Mapped, Self::Streamed];
+
+    /// The name in settings, in JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Mapped => "mapped",
+            Self::Streamed => "streamed",
+        }
+    }
+}
+
 /// How Gram matrices are to be made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {

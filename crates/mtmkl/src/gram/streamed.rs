@@ -29,6 +29,8 @@ use crate::view::View;
 /// Rows of a block, and the samples that they are compared with: 512 KiB of base values, which a core's own cache holds.
 const ROWS: usize = 128;
 const OTHERS: usize = 512;
+/// So few rows are looked at one by one.
+const FEW: usize = 16;
 
 /// M kernels on rows.
 #[derive(Debug)]
@@ -551,6 +553,13 @@ impl Operator for Streamed {
     }
 
     fn add_rows(&self, view: &View, kernel: usize, rows: &[(usize, f64)], out: &mut [f64]) {
+        if rows.len() < FEW {
+            let positions = self.positions(view);
+            for &(i, a) in rows {
+                self.add_row(view.position(i), &positions, &[(kernel, a)], out);
+            }
+            return;
+        }
         let groups = self.groups(std::iter::once(kernel));
         let others: Vec<usize> = rows.iter().map(|(i, _)| view.position(*i)).collect();
         let weights: Vec<f64> = rows.iter().map(|(_, a)| *a).collect();

@@ -153,8 +153,8 @@ fn rows_entries_and_combined_matrices_are_made_of_values() {
                 let weights: Vec<(usize, f64)> = (0..grams.kernels())
                     .map(|m| (m, random.uniform()))
                     .collect();
-                let combined = on(1, || task.combined(&weights).to_vec());
-                assert_eq!(combined, on(3, || task.combined(&weights).to_vec()));
+                let combined = on(1, || task.combined(&weights, None).to_vec());
+                assert_eq!(combined, on(3, || task.combined(&weights, None).to_vec()));
                 for i in 0..count {
                     let seen = |m: usize, j: usize| {
                         value(grams.as_ref(), m, view.position(i), view.position(j))
@@ -337,4 +337,121 @@ fn the_plan_is_what_the_ledger_counts() {
             }
         }
     }
+}
+
+/// What is made from rows in blocks is what would have been kept, on any view, for any number of threads.
+#[test]
+fn streams_are_the_matrices_that_would_be_kept() {
+    for (n, d) in [(3, 2), (150, 3), (700, 12)] {
+        let mut random = Random::new(n as u64);
+        let values: Vec<f64> = (0..n * d).map(|_| random.uniform()).collect();
+        let samples = Samples::new(values, n, d).unwrap();
+        let specs = [
+            "linear",
+            "rbf:sigma=0.5|1|2|3|64",
+            "rbf:gamma=0.7,factor=3",
+            "poly:degree=2",
+            "poly:degree=3",
+            "laplacian:gamma=1|0.5",
+            "matern32",
+            "cosine",
+            "chi2:gamma=1|0.25",
+            "linear@f1",
+            "rbf:sigma=1@f2",
+        ];
+        let kernels: Vec<KernelView> = (specs.iter())
+            .flat_map(|spec| parse_kernels(spec).unwrap())
+            .collect();
+        let all = kernels.len();
+        for normalise in [false, true] {
+            let kept = build(&samples, &kernels, normalise, Storage::Kept);
+            let streamed = build(&samples, &kernels, normalise, Storage::Streamed);
+            assert!(streamed.is_streamed() && !kept.is_streamed());
+            let some: Vec<usize> = (0..n).rev().step_by(2).collect();
+            let wanted: Vec<usize> = (0..all).rev().step_by(3).collect();
+            let parts = [
+                (Arc::clone(&kept), Arc::clone(&streamed)),
+                (
+                    kept.part(&wanted, &View::of(some.as_slice())),
+                    streamed.part(&wanted, &View::of(some.as_slice())),
+                ),
+            ];
+            for (kept, streamed) in parts {
+                for view in [
+                    View::All,
+                    View::of((0..kept.samples()).rev().step_by(2).collect::<Vec<_>>()),
+                ] {
+                    compare(kept.as_ref(), streamed.as_ref(), &view, &mut random);
+                }
+            }
+        }
+    }
+}
+
+fn compare(kept: &dyn Operator, streamed: &dyn Operator, view: &View, random: &mut Random) {
+    let (n, kernels) = (view.count(kept.samples()), kept.kernels());
+    for kernel in 0..kernels {
+        assert!(close(streamed.diagonal(kernel), kept.diagonal(kernel)));
+    }
+    let weights: Vec<(usize, f64)> = (0..kernels).map(|m| (m, 0.1 + m as f64)).collect();
+    let combined = |grams: &dyn Operator, threads: usize| {
+        let mut out = vec![0.0; n * n];
+        on(threads, || grams.combine(view, &weights, &mut out));
+        out
+    };
+    assert!(close(&combined(streamed, 2), &combined(kept, 1)));
+    assert_eq!(combined(streamed, 3), combined(streamed, 1));
+    // β of two tasks, a few of which change, and one row.
+    let changes: [Vec<(usize, f64)>; 3] = [
+        (0..n)
+            .step_by(3)
+            .map(|i| (i, random.uniform() - 0.5))
+            .collect(),
+        (0..n)
+            .step_by(2)
+            .map(|i| (i, random.uniform() - 0.5))
+            .collect(),
+        vec![(n - 1, 1.0)],
+    ];
+    let images = |grams: &dyn Operator, threads: usize| {
+        let mut outs = vec![vec![1.0; kernels * n]; changes.len()];
+        let asked = changes.iter().zip(&mut outs).map(|(change, out)| ByChange {
+            change: change.clone(),
+            out: by_kernel(out, kernels),
+        });
+        let asked: Vec<ByChange<'_>> = asked.collect();
+        assert!(on(threads, || grams.sweep(
+            view,
+            asked,
+            &crate::run::Stop::never()
+        )));
+        outs
+    };
+    let found = images(streamed, 2);
+    for (found, expected) in found.iter().zip(images(kept, 1)) {
+        assert!(close(found, &expected));
+    }
+    assert_eq!(found, images(streamed, 1));
+    for kernel in 0..kernels {
+        for change in &changes {
+            let [mut one, mut other] = [vec![0.0; n], vec![0.0; n]];
+            kept.add_rows(view, kernel, change, &mut one);
+            streamed.add_rows(view, kernel, change, &mut other);
+            assert!(close(&other, &one));
+        }
+    }
+    let columns: Vec<usize> = (0..n).step_by(2).collect();
+    let [mut one, mut other] = [vec![0.0; columns.len()], vec![0.0; columns.len()]];
+    kept.entries(view, n / 2, &columns, &weights, &mut one);
+    streamed.entries(view, n / 2, &columns, &weights, &mut other);
+    assert!(close(&other, &one));
+    // Who asks to stop gets nothing.
+    let stop = crate::run::Stop::never();
+    stop.request();
+    let mut out = vec![0.0; kernels * n];
+    let asked = vec![ByChange {
+        change: changes[0].clone(),
+        out: by_kernel(&mut out, kernels),
+    }];
+    assert!(!on(2, || streamed.sweep(view, asked, &stop)));
 }

@@ -53,12 +53,37 @@ impl Problem {
     pub fn memory_needed(&self, storage: Storage, preparation: &Preparation) -> Result<u64> {
         let matrices = self.matrices(storage, preparation)?;
         let limit = preparation.ledger.limit();
-        let least = matrices.with(self.combined(), false);
+        let is_streamed = storage == Storage::Streamed;
+        let combined = if is_streamed { 0 } else { self.combined() };
+        let least = matrices.with(combined, false);
         // Of what cannot be, duals are not even made.
         if least > limit {
             return Ok(least);
         }
-        Ok(matrices.with(self.needs(1).bytes(Room::least()), false))
+        let needs = self.needs(1);
+        Ok(matrices.with(needs.bytes(needs.least(is_streamed)), false))
+    }
+
+    /// The least bytes for any way there is.
+    ///
+    /// # Errors
+    /// As [`Problem::memory_needed`].
+    pub fn least_memory(&self, preparation: &Preparation) -> Result<u64> {
+        let ways = self.ways(preparation).0.into_iter();
+        let needed = ways.map(|storage| self.memory_needed(storage, preparation));
+        let needed: Vec<u64> = needed.collect::<Result<_>>()?;
+        Ok(needed.into_iter().min().unwrap_or(u64::MAX))
+    }
+
+    /// Where kernel values may come from, and why not from rows where they cannot.
+    fn ways(&self, preparation: &Preparation) -> (Vec<Storage>, Option<String>) {
+        let mut ways = match preparation.storage {
+            Some(storage) => vec![storage],
+            None => vec![Storage::Kept, Storage::Mapped, Storage::Streamed],
+        };
+        let not_streamed = self.can_stream(preparation).err();
+        ways.retain(|storage| *storage != Storage::Streamed || not_streamed.is_none());
+        (ways, not_streamed)
     }
 
     /// Bytes of K(θ) for the largest sample set.
@@ -122,13 +147,14 @@ impl Problem {
         threads: usize,
     ) -> Result<MemoryPlan> {
         let limit = preparation.ledger.left();
-        let may_be = match preparation.storage {
-            Some(storage) => vec![storage],
-            None => vec![Storage::Kept, Storage::Mapped, Storage::Streamed],
-        };
-        let may_be: Vec<Storage> = (may_be.into_iter())
-            .filter(|storage| *storage != Storage::Streamed || self.can_stream(preparation).is_ok())
-            .collect();
+        let (may_be, not_streamed) = self.ways(preparation);
+        if let (Some(Storage::Streamed), Some(reason)) = (preparation.storage, &not_streamed) {
+            return Err(Error::param(
+                "storage",
+                "streamed",
+                format!("`kept` or `mapped`: {reason}"),
+            ));
+        }
         let mut matrices = Vec::with_capacity(may_be.len());
         for &storage in &may_be {
             let own = self.matrices(storage, preparation)?;
@@ -141,7 +167,7 @@ impl Problem {
             }
         }
         if matrices.is_empty() {
-            return Err(self.too_little(&may_be, preparation));
+            return Err(self.too_little(preparation, not_streamed));
         }
         let needs = self.needs(threads);
         let mut found: Option<MemoryPlan> = None;
@@ -168,7 +194,7 @@ impl Problem {
                 }
             }
         }
-        found.map_or_else(|| Err(self.too_little(&may_be, preparation)), Ok)
+        found.map_or_else(|| Err(self.too_little(preparation, not_streamed)), Ok)
     }
 
     /// Whether kernel values may be made from rows in blocks, and if not, why.
@@ -187,29 +213,29 @@ impl Problem {
         for view in &self.spec.kernels {
             let problem = match view.kernel.base() {
                 Base::Given => "is given as a matrix",
-                Base::Own => "is not a function of a statistic of rows",
-                Base::Of(_)
+                Base::Own | Base::Of(_)
                     if !view.kernel.is_positive_definite()
                         && preparation.definiteness != Definiteness::Assume =>
                 {
                     "is not known to be positive semi-definite, and its matrix would have to be looked at"
                 }
-                Base::Of(_) => continue,
+                Base::Own | Base::Of(_) => continue,
             };
             return Err(format!("the kernel `{}` {problem}", view.name));
         }
         Ok(())
     }
 
-    fn too_little(&self, may_be: &[Storage], preparation: &Preparation) -> Error {
-        let needed = may_be
-            .iter()
-            .filter_map(|&storage| self.memory_needed(storage, preparation).ok());
+    fn too_little(&self, preparation: &Preparation, not_streamed: Option<String>) -> Error {
         // What the caller has taken is taken.
         let taken = preparation.ledger.taken();
         Error::Memory {
-            needed: needed.min().unwrap_or(u64::MAX).saturating_add(taken),
+            needed: self
+                .least_memory(preparation)
+                .unwrap_or(u64::MAX)
+                .saturating_add(taken),
             limit: preparation.ledger.limit(),
+            not_streamed,
         }
     }
 
@@ -247,7 +273,11 @@ impl Problem {
             }
         }
         let needed = total([taken, needs.bytes(Room::least())]);
-        Err(Error::Memory { needed, limit })
+        Err(Error::Memory {
+            needed,
+            limit,
+            not_streamed: None,
+        })
     }
 
     /// Bytes that a fit on parts takes at most, with this room.

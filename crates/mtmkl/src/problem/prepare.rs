@@ -206,7 +206,11 @@ impl Problem {
             room,
             taken: ledger.taken(),
             ledger: ledger.clone(),
-            precision,
+            // What is not kept is not rounded.
+            precision: match storage {
+                Storage::Streamed => Precision::Double,
+                Storage::Kept | Storage::Mapped => precision,
+            },
             pool,
             seconds: started.elapsed().as_secs_f64(),
         })
@@ -246,7 +250,9 @@ impl Problem {
         let (_, room) = self.plan_part(&grams, &numbers, all, limits)?;
         Ok(Prepared {
             problem: self.clone(),
-            storage: if grams.iter().any(|grams| grams.are_made()) {
+            storage: if grams.iter().any(|grams| grams.is_streamed()) {
+                Storage::Streamed
+            } else if grams.iter().any(|grams| grams.are_made()) {
                 Storage::Mapped
             } else {
                 Storage::Kept

@@ -39,7 +39,7 @@ pub(in crate::commands) fn fitting_of<'a>(
 pub(in crate::commands) fn preparation_of(args: &FitArgs, ledger: &Ledger) -> Result<Preparation> {
     Ok(Preparation {
         ledger: ledger.clone(),
-        storage: None,
+        storage: choices::storage(args)?,
         precision: choices::precision(args)?,
         definiteness: if args.allow_indefinite {
             Definiteness::AllowIndefinite

@@ -1,10 +1,10 @@
 //! How many rows there is memory for, where there are too many.
 
 use anyhow::{Result, anyhow};
-use mtmkl::error::human_bytes;
+use mtmkl::Preparation;
+use mtmkl::error::{human_bytes, without_streams};
 use mtmkl::ledger::{Ledger, bytes_of};
 use mtmkl::select::usual_problem;
-use mtmkl::{Preparation, Storage};
 use mtmkl_table::{Equals, sample};
 
 use super::limits::preparation_of;
@@ -18,16 +18,22 @@ const FEW: usize = 10;
 impl Fit {
     /// The error of a problem that does not fit, with the number of rows that would; none for other errors.
     pub(super) fn too_large(&self, error: &mtmkl::Error, args: &FitArgs) -> Option<anyhow::Error> {
-        let mtmkl::Error::Memory { needed, limit } = error else {
+        let mtmkl::Error::Memory {
+            needed,
+            limit,
+            not_streamed,
+        } = error
+        else {
             return None;
         };
         // With kernel matrices that are given, fewer rows would be a part of each, beside the whole.
         let rows = self.rows_that_fit(args).filter(|_| self.grams.is_empty())?;
         Some(anyhow!(
-            "this needs at least {}, over the limit of {}; about {rows} of the {} rows would fit: --sample {rows} takes so many by lot, with the \
+            "this needs at least {}, over the limit of {}{}; about {rows} of the {} rows would fit: --sample {rows} takes so many by lot, with the \
              mix of tasks and classes. Or use fewer kernels, or raise --memory-limit (GiB)",
             human_bytes(*needed),
             human_bytes(*limit),
+            without_streams(not_streamed.as_deref()),
             self.records.count()
         ))
     }
@@ -95,7 +101,6 @@ impl Fit {
             ledger: Ledger::new(left),
             ..preparation_of(args, &self.ledger)?
         };
-        let needed = |storage| problem.memory_needed(storage, &preparation);
-        Ok(needed(Storage::Mapped)?.min(needed(Storage::Kept)?) <= left)
+        Ok(problem.least_memory(&preparation)? <= left)
     }
 }

@@ -62,6 +62,8 @@ pub(super) struct Memory {
     kept: Option<KeptFactor>,
     /// Small and direct steps did not do at the last θ.
     is_hard: bool,
+    /// How many free samples each one of the factorisation stands for, beyond itself.
+    others: f64,
     /// Memory of K on the last working set.
     spare: Option<Kernel>,
 }
@@ -120,7 +122,8 @@ impl BoxQp<'_> {
         let _memory = point.ledger.take(bytes_of::<f64>(set.len() * kernels));
         let mut block = point.images.derivatives(self.dual, grams, set.samples());
         set.project(&mut block, kernels);
-        Curvature::of(block, kernels, self.dual.scale, &point.ledger)
+        let scale = self.dual.scale * (1.0 + self.memory.others);
+        Curvature::of(block, kernels, scale, &point.ledger)
     }
 }
 

@@ -6,8 +6,8 @@
 
 use super::super::rounding::{noise, objective, product_errors, target};
 use super::super::{Effort, Here, Point, Solved};
-use super::free_set::is_free;
-use super::{BoxQp, Memory, Qp, gap, multiplier, policy};
+use super::free_set::{free_variables, is_free};
+use super::{BoxQp, KeptFactor, Memory, Qp, gap, multiplier, policy};
 use crate::gram::{CombinedRows, TaskGrams};
 use crate::grid::dot;
 use crate::machine::{Conjugate, Dual, Variables};
@@ -159,19 +159,19 @@ fn chosen(qp: &Qp<'_>, beta: &[f64], product: &[f64], forced: &[usize], most: us
             }
         }
         if is_movable {
-            // A factorisation at hand is worth more than any sample.
-            let worth = if is_settled[sample] {
-                f64::INFINITY
-            } else {
-                worth
-            };
             movable.push((worth, sample));
         } else if distance.is_finite() {
             resting.push((distance, sample));
         }
     }
-    let settled = movable.iter().filter(|(_, sample)| is_settled[*sample]);
-    let most = most.min((GROWTH * settled.count()).max(SMALL));
+    let settled = is_settled.iter().filter(|is_settled| **is_settled).count();
+    let most = most.min((GROWTH * settled).max(SMALL));
+    if 2 * settled <= most {
+        // A factorisation at hand is worth more than any sample.
+        for (worth, _) in movable.iter_mut().filter(|(_, sample)| is_settled[*sample]) {
+            *worth = f64::INFINITY;
+        }
+    }
     let mut part: Vec<usize> = if movable.len() > most {
         movable.select_nth_unstable_by(most - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         movable[..most].iter().map(|(_, sample)| *sample).collect()
@@ -208,6 +208,7 @@ struct Part<'a> {
 }
 
 /// What became of a part.
+#[derive(Default)]
 struct Moved {
     steps: usize,
     has_moved: bool,
@@ -220,6 +221,22 @@ impl Part<'_> {
         copies
             .flat_map(|range| self.samples.iter().map(move |&i| values[range.start + i]))
             .collect()
+    }
+
+    /// The programme of these samples with this linear term, the others being where they are.
+    fn dual(&self, solver: &BoxQp<'_>, point: &Point, linear: Vec<f64>) -> Dual {
+        let all = solver.dual.variables;
+        Dual {
+            scale: solver.dual.scale,
+            variables: Variables::new(self.samples.len(), all.copies()),
+            linear,
+            diagonal: solver.dual.diagonal,
+            conjugate: Conjugate::Box {
+                lower: self.of(all, solver.lower),
+                upper: self.of(all, solver.upper),
+                sum: self.of(all, &point.beta).iter().sum(),
+            },
+        }
     }
 
     fn improve(
@@ -247,18 +264,9 @@ impl Part<'_> {
             let i = own.sample_of(v);
             *q -= product[self.samples[i]] - inside[i];
         }
-        let (lower, upper) = (self.of(all, solver.lower), self.of(all, solver.upper));
-        let sum = beta.iter().sum();
-        let dual = Dual {
-            scale: solver.dual.scale,
-            variables: own,
-            linear,
-            diagonal: solver.dual.diagonal,
-            conjugate: Conjugate::Box {
-                lower: lower.clone(),
-                upper: upper.clone(),
-                sum,
-            },
+        let dual = self.dual(solver, point, linear);
+        let Conjugate::Box { lower, upper, sum } = &dual.conjugate else {
+            return Moved::default();
         };
         let mut place = vec![None; all.samples()];
         for (at, &sample) in self.samples.iter().enumerate() {
@@ -267,13 +275,13 @@ impl Part<'_> {
         let mut memory = Memory {
             kept: (solver.memory.kept.take()).and_then(|kept| kept.renamed(all, own, |i| place[i])),
             is_hard: solver.memory.is_hard,
-            spare: None,
+            ..Memory::default()
         };
         let mut inner = BoxQp {
             dual: &dual,
-            lower: &lower,
-            upper: &upper,
-            sum,
+            lower,
+            upper,
+            sum: *sum,
             memory: &mut memory,
         };
         let mut local = Point::new(beta.clone(), self.samples.len(), &point.ledger);
@@ -304,7 +312,11 @@ impl Part<'_> {
     }
 }
 
-/// K_FF of the free variables for J's curvature, where the one at hand does not do.
+/// So many free variables are factored for the curvature at most: |F|³/3 multiply–adds are then less than those of a sweep.
+const CURVED: usize = 3000;
+
+/// K_FF of the free variables for J's curvature, where the one at hand does not do; of some of them where they are many, each of which stands
+/// for others. J bends less where fewer may move, about in proportion, and how far to trust its curvature is seen from J itself.
 fn keep_factor(
     solver: &mut BoxQp<'_>,
     point: &Point,
@@ -313,17 +325,21 @@ fn keep_factor(
     effort: &Effort<'_>,
     linear: &[f64],
 ) {
-    let free = super::free_set::free_variables(&solver.qp(linear), &point.beta);
-    let is_known =
-        |kept: &super::KeptFactor| kept.is_of(theta) && kept.is_on(&free, solver.dual.variables);
+    let variables = solver.dual.variables;
+    let all = free_variables(&solver.qp(linear), &point.beta);
+    let most = (effort.allowance.most_free)
+        .min(effort.allowance.working_set)
+        .min(CURVED);
+    let free: Vec<usize> = if all.len() > most {
+        (0..most).map(|at| all[at * all.len() / most]).collect()
+    } else {
+        all.clone()
+    };
+    let is_known = |kept: &KeptFactor| kept.is_of(theta) && kept.is_on(&free, variables);
     if solver.memory.kept.as_ref().is_some_and(is_known) {
         return;
     }
-    solver.memory.kept = None;
-    if free.len() > effort.allowance.most_free.min(effort.allowance.working_set) {
-        return;
-    }
-    let variables = solver.dual.variables;
+    solver.memory.others = (all.len() - free.len()) as f64 / free.len().max(1) as f64;
     let samples: Vec<usize> = free.iter().map(|&v| variables.sample_of(v)).collect();
     let view = grams.view.then(&View::of(samples.as_slice()));
     let seen = TaskGrams {
@@ -331,18 +347,13 @@ fn keep_factor(
         view: &view,
     };
     let rows = CombinedRows::new(seen, theta);
-    let own = Variables::one_each(samples.len());
     let here = Here {
         grams: seen,
         rows: &rows,
         theta,
     };
-    let kept = super::KeptFactor::new(
-        (0..samples.len()).collect(),
-        own,
-        here,
-        effort,
-        &point.ledger,
-    );
+    let own = Variables::one_each(samples.len());
+    let places = (0..samples.len()).collect();
+    let kept = KeptFactor::new(places, own, here, effort, &point.ledger);
     solver.memory.kept = kept.map(|kept| kept.with_members(variables, free));
 }
