@@ -105,6 +105,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     max_iter: int
     time_limit: float | None
     memory_limit: float
+    storage: str | None
     n_jobs: int | None
     random_state: Any
     n_features_in_: int
@@ -317,6 +318,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             "seed": seed,
             "memory_limit": self._number("memory_limit"),
             "precision": self.precision,
+            "storage": self.storage,
         }
 
     def _notes(self, frame: _core.Frame, origins: Sequence[NDArray[np.intp]], extra: dict[str, Any]) -> dict[str, str]:

@@ -101,6 +101,9 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         The most seconds.
     memory_limit : float, default=8.0
         GiB that kernel matrices may take. Over it, their values are made on demand, which may be slower, and a warning says so.
+    storage : {"kept", "mapped", "streamed"}, optional
+        Where kernel values come from: a matrix for each kernel, one for all kernels on the same columns, or rows in blocks, for support
+        vector machines on any number of rows. By `memory_limit` where nothing is said.
     n_jobs : int, optional
         Threads; the answer does not depend on it. None is one per core, or OMP_NUM_THREADS where that is set, as joblib does in its
         workers; −1 is one per core.
@@ -195,6 +198,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         max_iter: int = 1000,
         time_limit: float | None = None,
         memory_limit: float = 8.0,
+        storage: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -222,6 +226,7 @@ class MKLClassifier(ClassifierMixin, MKLEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.storage = storage
         self.n_jobs = n_jobs
         self.random_state = random_state
 

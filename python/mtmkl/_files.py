@@ -152,6 +152,7 @@ def _limits(settings: str, known: Collection[str]) -> dict[str, Any]:
         "max-passes": "max_iter",
         "time-limit": "time_limit",
         "memory-limit": "memory_limit",
+        "storage": "storage",
         "seed": "random_state",
         "scale": "scale",
         "precision": "precision",

@@ -42,6 +42,7 @@ class Limits(TypedDict):
     threads: int
     seed: int
     memory_limit: float
+    storage: str | None
     precision: str
 
 

@@ -176,6 +176,8 @@ pub(crate) struct Limits {
     memory_limit: f64,
     #[pyo3(item)]
     precision: String,
+    #[pyo3(item)]
+    storage: Option<String>,
 }
 
 impl Limits {
@@ -198,6 +200,9 @@ impl Limits {
             ledger: Ledger::new(memory_limit),
             definiteness,
             precision: read_word("precision", &self.precision)?,
+            storage: (self.storage.as_deref())
+                .map(|storage| read_word("storage", storage))
+                .transpose()?,
             pool: Some(pool(self.threads)?),
             ..Preparation::default()
         })
@@ -402,6 +407,7 @@ pub(crate) fn fit(
     let counts = counts.as_deref().map(vectors).transpose()?;
     let stop = Stop::never();
     let preparation = limits.preparation(asked.definiteness)?;
+    let is_said = limits.storage.is_some();
     let fitting = limits.fitting()?;
     let own_stop = stop.clone();
     let (model, storage, warnings) = interruptible(py, &stop, &origins, move || {
@@ -435,8 +441,18 @@ pub(crate) fn fit(
     for warning in warnings {
         PyErr::warn(py, &category, &CString::new(warning)?, 3)?;
     }
-    if storage == Storage::Mapped {
-        let message = c"the kernel matrices do not fit into memory_limit (GiB), so their values were made on demand, which may be slower";
+    // Who asked for it knows.
+    let message = match storage {
+        _ if is_said => None,
+        Storage::Mapped => Some(
+            c"the kernel matrices do not fit into memory_limit (GiB), so their values were made on demand, which may be slower",
+        ),
+        Storage::Streamed => Some(
+            c"no matrix of all rows fits into memory_limit (GiB), so kernel values were made from rows in blocks, which may be slower",
+        ),
+        Storage::Kept => None,
+    };
+    if let Some(message) = message {
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 3)?;
     }
     Ok(Model::from(model))

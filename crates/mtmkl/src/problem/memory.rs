@@ -199,17 +199,6 @@ impl Problem {
 
     /// Whether kernel values may be made from rows in blocks, and if not, why.
     fn can_stream(&self, preparation: &Preparation) -> std::result::Result<(), String> {
-        let machine = self.choice.machine.as_ref();
-        let is_box = |task: &Task| {
-            let count = task.count(self.sets[task.samples].count());
-            matches!(machine.dual(task, count).conjugate, Conjugate::Box { .. })
-        };
-        if !self.learned.iter().take(1).all(is_box) {
-            return Err(format!(
-                "the machine `{}` needs a matrix of all its samples",
-                machine.name()
-            ));
-        }
         for view in &self.spec.kernels {
             let problem = match view.kernel.base() {
                 Base::Given => "is given as a matrix",
@@ -222,6 +211,17 @@ impl Problem {
                 Base::Own | Base::Of(_) => continue,
             };
             return Err(format!("the kernel `{}` {problem}", view.name));
+        }
+        let machine = self.choice.machine.as_ref();
+        let is_box = |task: &Task| {
+            let count = task.count(self.sets[task.samples].count());
+            matches!(machine.dual(task, count).conjugate, Conjugate::Box { .. })
+        };
+        if !self.learned.iter().take(1).all(is_box) {
+            return Err(format!(
+                "the machine `{}` needs a matrix of all its samples",
+                machine.name()
+            ));
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use mtmkl::ledger::Ledger;
+use mtmkl::error::human_bytes;
+use mtmkl::ledger::{Ledger, bytes_of};
 use mtmkl::{Definiteness, Fitting, Preparation, Prepared, Stop, Storage};
 
 use crate::args::FitArgs;
@@ -50,14 +51,33 @@ pub(in crate::commands) fn preparation_of(args: &FitArgs, ledger: &Ledger) -> Re
     })
 }
 
-/// Says on standard error where kernel values are not kept.
-pub(in crate::commands) fn note_storage(prepared: &Prepared) {
-    if prepared.storage() == Storage::Mapped {
-        output::note(
+/// Says on standard error where kernel values are not kept, unless somebody asked for it.
+pub(in crate::commands) fn note_storage(args: &FitArgs, prepared: &Prepared) {
+    if args.storage.is_some() {
+        return;
+    }
+    match prepared.storage() {
+        Storage::Kept => {}
+        Storage::Mapped => output::note(
             "note: the kernel matrices do not fit into the memory limit, so their values are made on demand, which may be slower; \
              --memory-limit (GiB) raises it",
-        );
+        ),
+        Storage::Streamed => output::note(&streamed_note(prepared)),
     }
+}
+
+/// What streaming saves and what it costs.
+fn streamed_note(prepared: &Prepared) -> String {
+    let problem = prepared.problem();
+    let largest = problem.samples().iter().map(mtmkl::Samples::count).max();
+    let (n, kernels) = (largest.unwrap_or(0), problem.shape().kernels);
+    let matrix = bytes_of::<f64>(n.saturating_mul(n));
+    format!(
+        "note: a matrix of {n} × {n} kernel values ({}) does not fit into the memory limit, so values are made from rows in blocks: about {:.1e} \
+         for each thousand support vectors and each of some ten sweeps; --memory-limit (GiB) raises it",
+        human_bytes(matrix),
+        1000.0 * n as f64 * kernels as f64,
+    )
 }
 
 /// A stop that Ctrl-C requests; a second Ctrl-C ends the program at once.

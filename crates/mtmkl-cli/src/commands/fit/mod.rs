@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::ledger::{Ledger, bytes_of};
 use mtmkl::select::{Limits, Price, usual_problem};
-use mtmkl::{Model, Normalization, ProblemSpec, Stop, Task};
+use mtmkl::{Model, Normalization, ProblemSpec, Stop, Storage, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, keep_calibration, problem_of};
 use serde_json::json;
 
@@ -98,6 +98,7 @@ pub fn run(args: &FitArgs) -> Result<Outcome> {
 pub(super) struct Learned {
     pub(super) model: Model,
     ledger: Ledger,
+    storage: Storage,
     scores: Scores,
     /// What a person should know.
     warnings: Vec<String>,
@@ -145,7 +146,7 @@ impl Fit {
         fitting.check().map_err(located)?;
         let preparation = preparation_of(args, &self.ledger)?;
         let prepared = problem.prepare(&preparation).map_err(located)?;
-        note_storage(&prepared);
+        note_storage(args, &prepared);
         let mut warnings = guards::of_kernels(args, &prepared, &odd);
         let (prepared, price) = price::priced(args, prepared, &fitting).map_err(located)?;
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
@@ -179,6 +180,7 @@ impl Fit {
         Ok(Learned {
             model,
             ledger: self.ledger.clone(),
+            storage: prepared.storage(),
             scores,
             warnings,
             price,
@@ -292,6 +294,7 @@ impl Learned {
     /// What `--json` prints.
     pub(super) fn json(&self) -> serde_json::Value {
         let mut object = output::json(&self.model);
+        object["storage"] = json!(self.storage.name());
         object["memory"] = json!({ "limit": self.ledger.limit(), "taken": self.ledger.peak() });
         object["scores"] = self.scores.json();
         if let Some(price) = &self.price {

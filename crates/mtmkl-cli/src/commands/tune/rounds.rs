@@ -200,7 +200,7 @@ impl Rounds<'_> {
         if prepared.is_none() {
             let preparation = preparation_of(&args.fit, &tune.fit.ledger)?;
             let made = self.problem.prepare(&preparation).map_err(located)?;
-            note_storage(&made);
+            note_storage(&args.fit, &made);
             *prepared = Some(made);
         }
         let Some(prepared) = prepared.as_ref() else {

@@ -21,14 +21,16 @@ const SHARE: f64 = 0.1;
 const CHEAP: usize = 300;
 /// Samples beside those that should move, as a share of them: those that are the nearest to it.
 const NEAR: f64 = 0.3;
-/// Rounds in which the gap does not fall by a tenth: what is left is rounding.
-const IDLE_ROUNDS: usize = 12;
+/// A round that raises ḡ by less than this share of the gap that is small enough is idle, and after so many of them what is left is rounding.
+const WORTH: f64 = 1e-3;
+const IDLE_ROUNDS: usize = 5;
 
 /// How far the search at one θ is.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     steps: usize,
-    least: Option<f64>,
+    /// ḡ of the last round, and rounds since it rose.
+    value: Option<f64>,
     idle: usize,
 }
 
@@ -51,7 +53,8 @@ pub(in crate::inner) fn round(
     let qp = solver.qp(&linear);
     let now = dual.scale * gap(&qp, &point.beta, &product);
     let enough = target(dual, effort, &linear, &point.beta, &product, &diagonal);
-    progress.note(now);
+    let value = dual.scale * objective(&linear, &point.beta, &product);
+    progress.note(value, WORTH * enough);
     let is_done = now <= enough || effort.stop.now() || progress.idle > IDLE_ROUNDS;
     let part = if is_done {
         Vec::new()
@@ -66,7 +69,7 @@ pub(in crate::inner) fn round(
         )
     };
     if part.len() > 1 {
-        let size = dual.scale * objective(&linear, &point.beta, &product).abs();
+        let size = value.abs();
         let free = (0..point.beta.len()).filter(|&v| is_free(&qp, &point.beta, v));
         let is_cheap = free.count().pow(2) <= CHEAP * variables.samples();
         let wanted = if is_cheap { enough } else { now.max(enough) };
@@ -105,10 +108,11 @@ pub(in crate::inner) fn round(
 }
 
 impl Progress {
-    fn note(&mut self, gap: f64) {
-        let has_fallen = self.least.is_none_or(|least| gap < 0.9 * least);
-        self.idle = if has_fallen { 0 } else { self.idle + 1 };
-        self.least = Some(self.least.map_or(gap, |least| least.min(gap)));
+    /// ḡ as it is now, and by how much it has to have risen.
+    fn note(&mut self, value: f64, least: f64) {
+        let has_risen = self.value.is_none_or(|before| value > before + least);
+        self.idle = if has_risen { 0 } else { self.idle + 1 };
+        self.value = Some(value);
     }
 }
 
@@ -173,8 +177,12 @@ fn chosen(qp: &Qp<'_>, beta: &[f64], product: &[f64], forced: &[usize], most: us
         }
     }
     let mut part: Vec<usize> = if movable.len() > most {
-        movable.select_nth_unstable_by(most - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        movable[..most].iter().map(|(_, sample)| *sample).collect()
+        largest(&mut movable, most / 2);
+        let mut part = steepest(qp, beta, product, most - most / 2);
+        part.extend(movable[..most / 2].iter().map(|(_, sample)| *sample));
+        part.sort_unstable();
+        part.dedup();
+        part
     } else {
         movable.iter().map(|(_, sample)| *sample).collect()
     };
@@ -185,13 +193,45 @@ fn chosen(qp: &Qp<'_>, beta: &[f64], product: &[f64], forced: &[usize], most: us
         reason = "a share of a count"
     )]
     let near = (NEAR * part.len() as f64) as usize;
-    let near = near.min(most - part.len()).min(resting.len());
+    let near = near.min(most.saturating_sub(part.len())).min(resting.len());
     if near > 0 {
-        resting.select_nth_unstable_by(near - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (distance, _) in &mut resting {
+            *distance = -*distance;
+        }
+        largest(&mut resting, near);
         part.extend(resting[..near].iter().map(|(_, sample)| *sample));
     }
     part.sort_unstable();
+    part.dedup();
     part
+}
+
+/// Puts so many of the largest first; of equal ones those with the smallest numbers.
+fn largest(values: &mut [(f64, usize)], count: usize) {
+    if count > 0 && count < values.len() {
+        values.select_nth_unstable_by(count - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    }
+}
+
+/// So many samples, half of them with the largest slopes of those that can grow, half with the smallest of those that can shrink: the pair that
+/// violates optimality most is among them, so that ḡ rises (Joachims 1999; Lin 2001).
+fn steepest(qp: &Qp<'_>, beta: &[f64], product: &[f64], count: usize) -> Vec<usize> {
+    let (mut growing, mut shrinking) = (Vec::new(), Vec::new());
+    for v in 0..beta.len() {
+        let (slope, sample) = (qp.slope(product, v), qp.variables.sample_of(v));
+        if beta[v] < qp.upper[v] {
+            growing.push((slope, sample));
+        }
+        if beta[v] > qp.lower[v] {
+            shrinking.push((-slope, sample));
+        }
+    }
+    let half = |mut values: Vec<(f64, usize)>| {
+        let count = values.len().min(count / 2);
+        largest(&mut values, count);
+        values.into_iter().take(count).map(|(_, sample)| sample)
+    };
+    half(growing).chain(half(shrinking)).collect()
 }
 
 /// So few samples are solved all together.
