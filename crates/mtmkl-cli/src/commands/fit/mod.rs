@@ -297,6 +297,10 @@ impl Learned {
         if let Some(price) = &self.price {
             object["chosen"] = json!({ price.parameter: price.value, "by": price.by });
         }
+        let shares = self.model.notes().get(notes::SHARES);
+        if let Some(shares) = shares.and_then(|note| serde_json::from_str(note).ok()) {
+            object["shares"] = shares;
+        }
         if self.scores.methods.len() > 1 {
             object["baselines"] = self.scores.baselines();
         }
