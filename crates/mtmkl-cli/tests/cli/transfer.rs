@@ -203,3 +203,34 @@ fn a_search_says_what_tasks_are_to_each_other() {
         2
     );
 }
+
+#[test]
+fn kernel_sets_of_a_search_have_offsets_of_tasks() {
+    let fixture = sites();
+    let search = "tune sites.csv --target y --machine krr --task site --ignore region --transfer all,own --json --no-baselines \
+                  --grid lambda=0.1 --kernel-set constant --kernel-set linear";
+    let found = json(&fixture, search);
+    assert_eq!(
+        found["kernels"],
+        serde_json::json!(["linear*all", "linear*own", "constant*own"])
+    );
+}
+
+#[test]
+fn small_tasks_are_told_what_else_they_could_share() {
+    let fixture = sites();
+    let plain = "fit sites.csv --target y --machine krr --task site --ignore region --kernel linear --no-baselines";
+    let said = "4 tasks of 24 rows on the mean";
+    let ran = fixture.run(plain);
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(ran.stderr.contains("mtmkl tune compares"));
+    // Not where somebody chose.
+    for flags in [
+        "--transfer all,own",
+        "--sharing pscs",
+        "--kernel linear*own",
+    ] {
+        let ran = fixture.run(&format!("{plain} {flags}"));
+        assert!(ran.code == 0 && !ran.stderr.contains(said), "{flags}");
+    }
+}

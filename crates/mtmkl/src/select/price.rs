@@ -39,7 +39,7 @@ impl Prepared {
     /// for a ridge, C by 5 folds otherwise. One number for all tasks.
     ///
     /// It is chosen by the mean of `metric` over the tasks where it is a number, of each machine by itself; where none is named, or one of
-    /// probabilities, by what errors cost.
+    /// probabilities, by what errors cost. By a metric of order it is the smallest C within one standard error of the best.
     ///
     /// It is looked for at θ = 1/M. Weights of another size, as the sharing has them at its start, make kernels r times as large, and rK with C/r
     /// or rλ is the same machine: the price is that one.
@@ -190,8 +190,20 @@ impl Prepared {
                 break;
             }
         }
-        let best = search.best(|cell, fold| known().get(&(cell, fold)).copied());
+        let mut best = search.best(|cell, fold| known().get(&(cell, fold)).copied());
         let cells = search.grid().cells();
+        if parameter == "C" && metric.is_some_and(Metric::is_of_order) {
+            let price = |cell: usize| cells[cell].machine.number(parameter);
+            let of_cell = |cell: usize| -> Option<Vec<f64>> {
+                let own = (0..folds.len()).map(|fold| Some(known().get(&(cell, fold))?.score));
+                own.collect()
+            };
+            let near = within_one_error(&(0..cells.len()).map(of_cell).collect::<Vec<_>>(), best);
+            let least = near
+                .into_iter()
+                .min_by(|&a, &b| price(a).total_cmp(&price(b)));
+            best = least.unwrap_or(best);
+        }
         let value = cells.get(best).and_then(|cell| cell.machine.get(parameter));
         Ok(Price {
             parameter,
@@ -202,6 +214,22 @@ impl Prepared {
             },
         })
     }
+}
+
+/// Breiman's rule: the cells whose mean is within one standard error of the best one's, the deviation of its folds over √folds. Small prices do an order no
+/// harm, as they do to signs, and folds with few rows of a class tell prices apart by chance.
+fn within_one_error(scores: &[Option<Vec<f64>>], best: usize) -> Vec<usize> {
+    let mean = |own: &[f64]| own.iter().sum::<f64>() / own.len() as f64;
+    let Some(top) = scores.get(best).and_then(Option::as_deref) else {
+        return Vec::new();
+    };
+    let squares: f64 = top.iter().map(|score| (score - mean(top)).powi(2)).sum();
+    let count = top.len() as f64;
+    let least = mean(top) - (squares / (count - 1.0).max(1.0) / count).sqrt();
+    let is_near = |own: &Option<Vec<f64>>| own.as_deref().is_some_and(|own| mean(own) >= least);
+    (0..scores.len())
+        .filter(|&cell| is_near(&scores[cell]))
+        .collect()
 }
 
 /// The mean over tasks of a metric, where it is a number; more is better.
@@ -288,5 +316,26 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>, has_odds: bool) -> f64 
         right / count
     } else {
         1.0 - left / total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within_one_error;
+
+    #[test]
+    fn what_is_within_one_standard_error_of_the_best() {
+        // Of the best: mean 0.8, deviation 0.1, so 0.05 over four folds.
+        let spread = 0.1 * 0.75_f64.sqrt();
+        let best = [0.8 - spread, 0.8 + spread, 0.8 - spread, 0.8 + spread];
+        let scores = [
+            Some(vec![0.76; 4]),
+            Some(best.to_vec()),
+            Some(vec![0.74; 4]),
+            None,
+            Some(vec![f64::NAN; 4]),
+        ];
+        assert_eq!(within_one_error(&scores, 1), [0, 1]);
+        assert!(within_one_error(&scores, 3).is_empty());
     }
 }

@@ -147,6 +147,7 @@ impl Fit {
         let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
         let mut warnings = guards::of_kernels(args, &prepared, &odd);
+        warnings.extend(guards::of_tasks(args, &self.records, &self.train));
         let (prepared, price) = price::priced(args, prepared, &fitting).map_err(located)?;
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         let calibration = if args.has_probabilities() {
