@@ -39,7 +39,8 @@ impl Prepared {
     /// for a ridge, C by 5 folds otherwise. One number for all tasks.
     ///
     /// It is chosen by the mean of `metric` over the tasks where it is a number, of each machine by itself; where none is named, or one of
-    /// probabilities, by what errors cost. By a metric of order it is the smallest C within one standard error of the best.
+    /// probabilities, by what errors cost. By a metric of order it is the middle of the prices within one standard
+    /// error of the best.
     ///
     /// It is looked for at θ = 1/M. Weights of another size, as the sharing has them at its start, make kernels r times as large, and rK with C/r
     /// or rλ is the same machine: the price is that one.
@@ -192,17 +193,19 @@ impl Prepared {
         }
         let mut best = search.best(|cell, fold| known().get(&(cell, fold)).copied());
         let cells = search.grid().cells();
-        if parameter == "C" && metric.is_some_and(Metric::is_of_order) {
+        if metric.is_some_and(Metric::is_of_order) {
             let price = |cell: usize| cells[cell].machine.number(parameter);
             let of_cell = |cell: usize| -> Option<Vec<f64>> {
                 let own = (0..folds.len()).map(|fold| Some(known().get(&(cell, fold))?.score));
                 own.collect()
             };
-            let near = within_one_error(&(0..cells.len()).map(of_cell).collect::<Vec<_>>(), best);
-            let least = near
-                .into_iter()
-                .min_by(|&a, &b| price(a).total_cmp(&price(b)));
-            best = least.unwrap_or(best);
+            let scores: Vec<_> = (0..cells.len()).map(of_cell).collect();
+            let mut near = within_one_error(&scores, best);
+            near.sort_by(|&a, &b| price(a).total_cmp(&price(b)));
+            best = near
+                .get(near.len().saturating_sub(1) / 2)
+                .copied()
+                .unwrap_or(best);
         }
         let value = cells.get(best).and_then(|cell| cell.machine.get(parameter));
         Ok(Price {
@@ -216,8 +219,8 @@ impl Prepared {
     }
 }
 
-/// Breiman's rule: the cells whose mean is within one standard error of the best one's, the deviation of its folds over √folds. Small prices do an order no
-/// harm, as they do to signs, and folds with few rows of a class tell prices apart by chance.
+/// The cells whose mean is within one standard error of the best one's, the deviation of its folds over √folds. Where a class has few rows, folds tell
+/// such prices apart by chance, and the middle of them is closer to the best price than the one that happens to win.
 fn within_one_error(scores: &[Option<Vec<f64>>], best: usize) -> Vec<usize> {
     let mean = |own: &[f64]| own.iter().sum::<f64>() / own.len() as f64;
     let Some(top) = scores.get(best).and_then(Option::as_deref) else {
