@@ -81,7 +81,8 @@ def told(bench: Bench, learn: pd.DataFrame, test: pd.DataFrame, flags: Sequence[
     learned, asked, model, answers = (bench.folder / name for name in ("learn.csv", "test.csv", "model.mtmkl", "told.csv"))
     learn.to_csv(learned, index=False)
     test.drop(columns="target").to_csv(asked, index=False)
-    text = bench.program("mtmkl", "fit", learned, "--target", "target", *flags, "--no-baselines", "--quiet", "--json", "-o", model)
+    command = ["mtmkl", "fit", learned, "--target", "target", *flags, "--threads", "1", "--no-baselines", "--quiet", "--json", "-o", model]
+    text = bench.program(*command)
     bench.program("mtmkl", "predict", model, asked, "--decision", "-o", answers)
     found = pd.read_csv(answers)
     scores = [name for name in found if name.startswith("decision")]
