@@ -91,8 +91,8 @@ pub fn of_tasks(args: &FitArgs, records: &Records, train: &[usize]) -> Option<St
     let is_small = tasks > 1 && rows <= SMALL && args.targets() != TargetKind::Unlabelled;
     is_small.then(|| {
         format!(
-            "note: {} of {} on the mean: they share the weights of kernels here, not what is learned with them; where tasks are small and alike, \
-             --transfer all,own often predicts better, and mtmkl tune compares",
+            "{} of {} on the mean share the weights of kernels here, not what is learned with them; where small tasks are alike, --transfer \
+             all,own often predicts better, and mtmkl tune compares.",
             count(tasks, "task", "tasks"),
             count(rows, "row", "rows")
         )

@@ -103,6 +103,8 @@ pub(super) struct Learned {
     warnings: Vec<String>,
     /// What the data chose.
     price: Option<Price>,
+    /// What else could be tried.
+    hint: Option<String>,
 }
 
 impl Fit {
@@ -147,7 +149,6 @@ impl Fit {
         let prepared = problem.prepare(&preparation).map_err(located)?;
         note_storage(&prepared);
         let mut warnings = guards::of_kernels(args, &prepared, &odd);
-        warnings.extend(guards::of_tasks(args, &self.records, &self.train));
         let (prepared, price) = price::priced(args, prepared, &fitting).map_err(located)?;
         let mut model = prepared.fit(&mut fitting).map_err(located)?;
         let calibration = if args.has_probabilities() {
@@ -183,6 +184,7 @@ impl Fit {
             scores,
             warnings,
             price,
+            hint: guards::of_tasks(args, &self.records, &self.train),
         })
     }
 
@@ -347,6 +349,9 @@ impl Learned {
             output::effort(model)
         );
         text += &self.scores.text();
+        if let Some(hint) = &self.hint {
+            text += &format!("\n{hint}\n");
+        }
         match &args.output {
             Some(path) if saved.model => {
                 text += &format!("\nModel saved to {}\n", path.display());
