@@ -50,16 +50,18 @@ class Journal:
     """What was found so far, so that a run that was cut short goes on; begun anew where the core has changed."""
 
     def __init__(self) -> None:
-        tree = subprocess.run(["git", "rev-parse", "--short", "HEAD:crates/mtmkl/src"], cwd=ROOT, capture_output=True, text=True, check=True)
+        tree = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD:crates/mtmkl/src"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
         self.path: Path = ROOT / "target" / "bench" / f"transfer-{tree.stdout.strip()}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         self.known = {json.dumps(key): found for key, found in map(json.loads, lines)}
 
-    def found(self, key: list[object], work: Callable[[], object]) -> object:
+    def found(self, key: list[object], work: Callable[..., Any], *arguments: object) -> Any:
         name = json.dumps(key)
         if name not in self.known:
-            self.known[name] = work()
+            self.known[name] = work(*arguments)
             with self.path.open("a") as file:
                 file.write(json.dumps([key, self.known[name]]) + "\n")
         return self.known[name]
@@ -95,15 +97,20 @@ def mean_auc(test: pd.DataFrame, values: np.ndarray) -> float:
     return float(np.mean([roc_auc_score(truth, own) for truth, own in pairs if len(np.unique(truth)) == 2]))
 
 
-def peers(learn: pd.DataFrame, test: pd.DataFrame) -> dict[str, np.ndarray]:
-    """All tasks in one model of scikit-learn, with a 0/1 column for each task."""
+def auc(bench: Bench, learn: pd.DataFrame, test: pd.DataFrame, flags: Sequence[str]) -> float:
+    values, _ = told(bench, learn, test, flags)
+    return mean_auc(test, values)
+
+
+def peers(learn: pd.DataFrame, test: pd.DataFrame) -> dict[str, float]:
+    """The mean AUC of all tasks in one model of scikit-learn, with a 0/1 column for each task."""
     both = pd.get_dummies(pd.concat([learn, test]).drop(columns=["target", "group"]), columns=["task"], dtype=float).to_numpy(float)
     x, z, y = both[: len(learn)], both[len(learn) :], learn["target"].to_numpy()
     logistic = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=5000)).fit(x, y)
     boosted = HistGradientBoostingClassifier(class_weight="balanced", random_state=0).fit(x, y)
     return {
-        "logistic regression, task dummies": logistic.decision_function(z),
-        "HistGradientBoosting, task dummies": boosted.decision_function(z),
+        "logistic regression, task dummies": mean_auc(test, logistic.decision_function(z)),
+        "HistGradientBoosting, task dummies": mean_auc(test, boosted.decision_function(z)),
     }
 
 
@@ -147,14 +154,9 @@ def landmine(bench: Bench) -> list[str]:
             learn, test = parts(table, ["task", "target"], share, seed)
             scores: dict[str, Any] = {}
             for name, own in METHODS.items():
-                scores[name] = journal.found(
-                    ["landmine", kernels, share, seed, name],
-                    lambda own=own: mean_auc(test, told(bench, learn, test, [*own, *flags])[0]),
-                )
-            theirs = journal.found(
-                ["landmine", share, seed, "peers"],
-                lambda: {name: mean_auc(test, values) for name, values in peers(learn, test).items()},
-            )
+                key = ["landmine", kernels, share, seed, name]
+                scores[name] = journal.found(key, auc, bench, learn, test, [*own, *flags])
+            theirs = journal.found(["landmine", share, seed, "peers"], peers, learn, test)
             for name, score in (scores | theirs).items():
                 found.setdefault(name, [[] for _ in columns])[at].append(score)
         print(share, kernels, {name: round(float(np.mean(own[at])), 4) for name, own in found.items()}, flush=True)
@@ -163,12 +165,12 @@ def landmine(bench: Bench) -> list[str]:
     return [
         "### Landmine",
         "",
-        f"29 tasks, mines or not; the terrain (tasks 1 to 15 foliage, 16 to 29 bare earth) is the group. Mean AUC over the tasks, {draws} draws "
-        "with their standard deviation; `--class-weight balanced --C auto --metric AUC`. All methods of ours with a linear kernel: by "
-        "cross-validation on training rows (`mtmkl tune --kernel-set`, eight draws of 20 %, three of 30 %, the best of five C) transfer with "
-        "groups has .786 and .752 with it, .779 and .746 with one Gaussian beside it, .779 and .742 with the usual kernels; PSCS .749 and .726, "
-        ".751 and .725, .748 and .723; pooled .727 and .711, .731 and .719, .732 and .720. The last column is with the usual kernels. The "
-        "methods of scikit-learn are at their defaults with balanced classes.",
+        f"29 tasks, mines or not; the terrain (tasks 1 to 15 foliage, 16 to 29 bare earth) is the group. Mean AUC over the tasks, "
+        f"{draws} draws with their standard deviation; `--class-weight balanced --C auto --metric AUC`. All methods of ours with a linear "
+        "kernel: by cross-validation on training rows (`mtmkl tune --kernel-set`, eight draws of 20 %, three of 30 %, the best of five C) "
+        "transfer with groups has .786 and .752 with it, .779 and .746 with one Gaussian beside it, .779 and .742 with the usual kernels; "
+        "PSCS .749 and .726, .751 and .725, .748 and .723; pooled .727 and .711, .731 and .719, .732 and .720. The last column is with the "
+        "usual kernels. The methods of scikit-learn are at their defaults with balanced classes.",
         "",
         *compared("mean AUC", heads, found),
     ]
@@ -207,7 +209,7 @@ LEVELS = ["all", "group", "own", "offset"]
 
 
 def ridges(learn: pd.DataFrame, test: pd.DataFrame) -> dict[str, float]:
-    """scikit-learn's ridge regression with an offset, its ridge by leave-one-out: one for each task, and one for all rows with task dummies."""
+    """scikit-learn's ridge regression with an offset and a ridge by leave-one-out: for each task, and for all rows with task dummies."""
     columns = [name for name in learn if name.startswith("f")]
     alphas = np.logspace(-3, 4, 29)
     alone = np.empty(len(test))
@@ -221,6 +223,11 @@ def ridges(learn: pd.DataFrame, test: pd.DataFrame) -> dict[str, float]:
     return {"RidgeCV for each task": r2_score(truth, alone), "RidgeCV, task dummies": r2_score(truth, together)}
 
 
+def r2_and_shares(bench: Bench, learn: pd.DataFrame, test: pd.DataFrame, own: Sequence[str]) -> tuple[float, Any]:
+    values, model = told(bench, learn, test, [*own, "--machine", "krr", "--lambda", "auto", "--kernel", "linear"])
+    return r2_score(test["target"], values), model.get("shares")
+
+
 def regression(bench: Bench) -> list[str]:
     draws = 1 if bench.small else DRAWS
     journal = Journal()
@@ -232,20 +239,14 @@ def regression(bench: Bench) -> list[str]:
     for at, shared in enumerate(WORLDS.values()):
         for seed in range(draws):
             learn, test = made(seed, shared, tasks=20 if bench.small else 100)
-
-            def fitted(own: Sequence[str]) -> object:
-                flags = [*own, "--machine", "krr", "--lambda", "auto", "--kernel", "linear"]
-                values, model = told(bench, learn, test, flags)
-                return [r2_score(test["target"], values), model.get("shares")]
-
-            scores: dict[str, object] = {}
+            scores: dict[str, Any] = {}
             for name, own in methods.items():
-                score, shares = journal.found(["regression", *shared, bench.small, seed, name], lambda own=own: fitted(own))
-                scores[name] = score
+                key = ["regression", *shared, bench.small, seed, name]
+                scores[name], shares = journal.found(key, r2_and_shares, bench, learn, test, own)
                 if name == best:
                     by_level = dict(zip(shares["levels"], shares["overall"], strict=True))
                     levels[at].append([by_level.get(level, 0.0) for level in LEVELS])
-            theirs = journal.found(["regression", *shared, bench.small, seed, "peers"], lambda: ridges(learn, test))
+            theirs = journal.found(["regression", *shared, bench.small, seed, "peers"], ridges, learn, test)
             for name, score in (scores | theirs).items():
                 found.setdefault(name, [[] for _ in WORLDS])[at].append(score)
         print(at, {name: round(float(np.mean(own[at])), 4) for name, own in found.items()}, np.mean(levels[at], axis=0), flush=True)
@@ -262,15 +263,15 @@ def regression(bench: Bench) -> list[str]:
     return [
         "### Made regression tasks",
         "",
-        f"100 tasks of 30 rows in ten groups, 8 columns, a linear truth without offsets whose variance is shared as said; noise has a fifth of "
-        f"the target's variance, so that R² is .8 at most. Kernel ridge regression with one linear kernel; R² over all test rows, {draws} "
-        "draws.",
+        f"100 tasks of 30 rows in ten groups, 8 columns, a linear truth without offsets whose variance is shared as said; noise has a "
+        f"fifth of the target's variance, so that R² is .8 at most. Kernel ridge regression with one linear kernel; R² over all test "
+        f"rows, {draws} draws.",
         "",
         *compared("R²", list(WORLDS), found),
         "",
         f"Where nothing is shared, transfer's R² is less than that of each task alone by {lost('each task alone', 1)}, of each task alone "
-        f"uncentred by {lost('each task alone, uncentred', 1)} and of RidgeCV for each task by {lost('RidgeCV for each task', 1)}; where all "
-        f"tasks are one, than that of pooled by {lost('pooled', 2)}.",
+        f"uncentred by {lost('each task alone, uncentred', 1)} and of RidgeCV for each task by {lost('RidgeCV for each task', 1)}; "
+        f"where all tasks are one, than that of pooled by {lost('pooled', 2)}.",
         "",
         "What transfer with groups says of the variance of its predictions (`shares` of `fit --json`, the report's first picture):",
         "",
@@ -292,10 +293,17 @@ TABLE_3 = {
 
 
 def alike() -> pd.DataFrame:
-    """What pairs have in common: (e_a − e_b)'(e_c − e_d)/2 for the pairs a-b and c-d of letters. A kernel times it is a function of each letter."""
+    """What pairs have in common: (e_a − e_b)'(e_c − e_d)/2 for the pairs a-b and c-d. A kernel times it is a function of each letter."""
     letters = sorted({letter for pair in PAIRS for letter in pair.split("-")})
     sides = np.array([[float(pair[0] == letter) - float(pair[2] == letter) for letter in letters] for pair in PAIRS])
     return pd.DataFrame(sides @ sides.T / 2, columns=PAIRS).assign(task=PAIRS)[["task", *PAIRS]]
+
+
+def right(bench: Bench, learn: pd.DataFrame, test: pd.DataFrame, own: Sequence[str]) -> float:
+    """The mean over tasks of the per cent of rows that are right."""
+    values, _ = told(bench, learn, test, [*own, "--C", "auto"])
+    is_right = pd.Series((values > 0) == (test["target"].to_numpy() > 0)).groupby(test["task"].to_numpy())
+    return 100 * float(is_right.mean().mean())
 
 
 def letters(bench: Bench) -> list[str]:
@@ -322,14 +330,8 @@ def letters(bench: Bench) -> list[str]:
             chosen = pd.concat([rows.sample(1000, random_state=seed) for _, rows in table.groupby(["task", "target"])], ignore_index=True)
             learn, rest = parts(chosen, ["task", "target"], share, seed)
             test = rest.groupby(["task", "target"]).sample(frac=0.5, random_state=seed)
-
-            def right(own: Sequence[str]) -> object:
-                values, _ = told(bench, learn, test, [*own, "--C", "auto"])
-                own_right = pd.Series((values > 0) == (test["target"].to_numpy() > 0)).groupby(test["task"].to_numpy())
-                return 100 * float(own_right.mean().mean())
-
             for name, own in methods.items():
-                found[name][at].append(journal.found(["letters", share, seed, name], lambda own=own: right(own)))
+                found[name][at].append(journal.found(["letters", share, seed, name], right, bench, learn, test, own))
         print(share, {name: round(float(np.mean(own[at])), 2) for name, own in found.items()}, flush=True)
     bench.record(letters=found)
     names = [f"{share:.1%}" for share in shares]
@@ -343,12 +345,12 @@ def letters(bench: Bench) -> list[str]:
     return [
         "### Letters in pairs",
         "",
-        f"Five pairs of letters (ocr_pairs), 1,000 rows of each letter, these shares to learn from and half of the others to test on, {draws} "
-        "draws, the usual kernels, C from the training rows. What tells C from E says nothing of G and Y, whose sides are called first "
-        "and second by accident. But A-G, A-O and G-Y have letters in common: `by letters` is `--transfer similarity,own` with the matrix "
-        "(e_a − e_b)'(e_c − e_d)/2 for the pairs a-b and c-d, that is, one function for each letter. The signs are of it. Below, the rows of "
-        "docs/reproduction.md's Table 3: the paper's ten kernels, with C and q chosen on the half of the rows that is not tested on, hundreds "
-        "of times as many rows as are learned from at 0.2 %.",
+        f"Five pairs of letters (ocr_pairs), 1,000 rows of each letter, these shares to learn from and half of the others to test "
+        f"on, {draws} draws, the usual kernels, C from the training rows. What tells C from E says nothing of G and Y, whose sides are "
+        "called first and second by accident. But A-G, A-O and G-Y have letters in common: `by letters` is `--transfer similarity,own` "
+        "with the matrix (e_a − e_b)'(e_c − e_d)/2 for the pairs a-b and c-d, that is, one function for each letter. The signs are of it. "
+        "Below, the rows of docs/reproduction.md's Table 3: the paper's ten kernels, with C and q chosen on the half of the rows that is "
+        "not tested on, hundreds of times as many rows as are learned from at 0.2 %.",
         "",
         *lines.lines,
     ]
@@ -370,6 +372,7 @@ def measured(command: Sequence[object]) -> tuple[str, float, float]:
 RIDGE = """
 import json, sys, time
 import numpy as np, pandas as pd
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import StandardScaler
 table = pd.read_csv(sys.argv[1])
 names, y = table.pop("task").to_numpy(), table.pop("target").to_numpy()
@@ -420,8 +423,8 @@ def cost(bench: Bench) -> list[str]:
         "### What it costs",
         "",
         f"{tasks} tasks of {rows} rows, two kernels each for all tasks and for each task's own and an offset for each task, to a certified "
-        "gap of 1e-4, λ and C at their defaults. scikit-learn's KernelRidge solves one system at weights and a ridge that somebody knows. The "
-        "rest is reading, scores and the shares of variance; for scikit-learn, imports and reading. "
+        "gap of 1e-4, λ and C at their defaults. scikit-learn's KernelRidge solves one system at weights and a ridge that somebody "
+        "knows. The rest is reading, scores and the shares of variance; for scikit-learn, imports and reading. "
         f"(Load of the machine when it began: {load:.1f}.)",
         "",
         *lines.lines,
