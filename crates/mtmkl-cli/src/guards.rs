@@ -78,6 +78,27 @@ pub fn of_kernels(args: &FitArgs, prepared: &Prepared, noted: &[String]) -> Vec<
     warnings
 }
 
+/// Tasks with no more rows than this on the mean are small: at so many, and at all that were fewer, tasks that share predictors were better than tasks that share
+/// weights (docs/transfer.md).
+const SMALL: usize = 250;
+
+/// What else small tasks could share, where no flag says what they do: weights are tied, predictors are not, and only the rows can tell which is better.
+pub fn of_tasks(args: &FitArgs, records: &Records, train: &[usize]) -> Option<String> {
+    let is_said = args.sharing.is_some() || crate::transfer::is_said_by_flags(args);
+    let names = records.task.as_ref().filter(|_| !is_said)?;
+    let tasks = names.select(train).groups().len();
+    let rows = train.len() / tasks.max(1);
+    let is_small = tasks > 1 && rows <= SMALL && args.targets() != TargetKind::Unlabelled;
+    is_small.then(|| {
+        format!(
+            "{} of {} on the mean share the weights of kernels here, not what is learned with them; where small tasks are alike, --transfer \
+             all,own often predicts better, and mtmkl tune compares.",
+            count(tasks, "task", "tasks"),
+            count(rows, "row", "rows")
+        )
+    })
+}
+
 /// What scores on new rows warn of: a model that is no better than an answer without learning, or than simpler weights. `place` says which rows;
 /// `losses` are those of each method, row by row; `majority` is the answer without learning where it is the same for all tasks.
 pub fn of_scores(

@@ -16,7 +16,7 @@ pub struct Score {
     pub metric: &'static str,
     /// Per task, in the order of their names.
     pub tasks: Vec<TaskScore>,
-    /// The mean over tasks, or over all rows where the tasks are classes of one problem.
+    /// The mean over tasks that have one, or over all rows where the tasks are classes of one problem.
     pub mean: f64,
     /// Of all rows at once, whatever their task.
     pub together: f64,
@@ -350,6 +350,8 @@ fn by_task(
     }
 }
 
+/// Of those that are numbers: a task without rows of both classes has no AUC, and takes none from the others.
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    let there: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+    there.iter().sum::<f64>() / there.len() as f64
 }

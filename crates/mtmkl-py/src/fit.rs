@@ -420,7 +420,8 @@ pub(crate) fn fit(
         fitting.check()?;
         let mut prepared = problem.prepare(&preparation)?;
         if auto {
-            (prepared, _) = prepared.at_usual_price(&mtmkl::select::Limits::from(&fitting))?;
+            (prepared, _) =
+                prepared.at_usual_price(None, &mtmkl::select::Limits::from(&fitting))?;
         }
         let mut model = prepared.fit(&mut fitting)?;
         *model.notes_mut() = notes;

@@ -169,7 +169,9 @@ pub(crate) fn share(x: f64) -> String {
         return "–".into();
     }
     let percent = 100.0 * x;
-    if x > 0.0 && percent < 0.95 {
+    if x > 0.0 && percent < 0.01 {
+        "&lt; 0.01\u{a0}%".into()
+    } else if x > 0.0 && percent < 0.95 {
         format!("{}\u{a0}%", number(percent, 1))
     } else if x < 1.0 && percent > 99.5 {
         format!("{percent:.1}\u{a0}%").replace("100.0", "&gt; 99.9")
@@ -374,6 +376,7 @@ mod tests {
         assert_eq!(share(0.0), "0\u{a0}%");
         assert_eq!(share(1.0), "100\u{a0}%");
         assert_eq!(share(0.0004), "0.04\u{a0}%");
+        assert_eq!(share(6e-8), "&lt; 0.01\u{a0}%");
         assert_eq!(share(0.998), "99.8\u{a0}%");
         assert_eq!(share(0.999_999), "&gt; 99.9\u{a0}%");
         assert_eq!(share(f64::NAN), "–");

@@ -4,9 +4,10 @@
 
 use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::MachineSpec;
-use mtmkl::sharing::SharingSpec;
+use mtmkl::sharing::{Hierarchy, SharingSpec};
 use mtmkl::{
-    Fitting, Model, Pool, Preparation, Problem, ProblemSpec, Rows, Samples, Targets, Task,
+    Fitting, Model, NamedLevel, Pool, Preparation, Problem, ProblemSpec, Rows, Samples, Targets,
+    Task,
 };
 use mtmkl_testkit::shared;
 
@@ -110,10 +111,10 @@ fn digits() -> Option<(Samples, Vec<Task>)> {
     Some((Samples::new(rows, chosen.len(), d).unwrap(), tasks))
 }
 
-fn fit_digits(p: f64, q: f64, c: f64, threads: usize) -> Option<Model> {
+fn fit_digits(machine: MachineSpec, sharing: SharingSpec, threads: usize) -> Option<Model> {
     let (samples, tasks) = digits()?;
     let kernels = kernels(&["linear", "poly:degree=2", "rbf:sigma=1|2|4|8|16|32|64|128"]);
-    let spec = ProblemSpec::new(kernels, MachineSpec::svc(c), SharingSpec::pscs(p, q, 1.0));
+    let spec = ProblemSpec::new(kernels, machine, sharing);
     let problem = Problem::new(spec, vec![samples], tasks).unwrap();
     let preparation = Preparation {
         pool: Some(Pool::new(threads).unwrap()),
@@ -128,29 +129,56 @@ fn fit_digits(p: f64, q: f64, c: f64, threads: usize) -> Option<Model> {
     Some(model.unwrap())
 }
 
+/// Those with a loop, and the others.
+fn loops() -> NamedLevel {
+    let groups = [("loop", vec![0, 6, 8, 9]), ("none", vec![1, 2, 3, 4, 5, 7])];
+    NamedLevel {
+        label: "shape".to_string(),
+        groups: groups.map(|(name, own)| (name.to_string(), own)).to_vec(),
+    }
+}
+
 #[test]
 fn newton_certifies_ten_digit_tasks_to_1e_6_in_twelve_passes() {
     for (p, q) in [(2.0, 1.0), (1.1, 1.0), (1.1, 1.5), (2.0, 2.0)] {
-        for c in [1.0 / 3.0, 9.0] {
-            let Some(model) = fit_digits(p, q, c, 0) else {
-                println!("skipped: the shared data folder is not here");
-                return;
-            };
-            let outcome = model.outcome();
-            assert!(
-                outcome.status.is_converged() && outcome.gap <= 1e-6,
-                "p = {p}, q = {q}, C = {c}: gap {:.1e} after {} passes",
-                outcome.gap,
-                outcome.trace.len()
-            );
+        let tree = Hierarchy {
+            levels: vec![loops()],
+            p,
+            q,
+            ..Hierarchy::default()
+        };
+        for sharing in [SharingSpec::pscs(p, q, 1.0), tree.into()] {
+            for c in [1.0 / 3.0, 9.0] {
+                for machine in [MachineSpec::svc(c), MachineSpec::logistic(c)] {
+                    let case = format!(
+                        "{} with {}, p = {p}, q = {q}, C = {c}",
+                        machine.name(),
+                        sharing.name()
+                    );
+                    let Some(model) = fit_digits(machine, sharing.clone(), 0) else {
+                        println!("skipped: the shared data folder is not here");
+                        return;
+                    };
+                    let outcome = model.outcome();
+                    assert!(
+                        outcome.status.is_converged() && outcome.gap <= 1e-6,
+                        "{case}: gap {:.1e} after {} passes",
+                        outcome.gap,
+                        outcome.trace.len()
+                    );
+                }
+            }
         }
     }
 }
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let (Some(one), Some(four)) = (fit_digits(1.1, 1.0, 9.0, 1), fit_digits(1.1, 1.0, 9.0, 4))
-    else {
+    let fit = |threads: usize| {
+        let sharing = SharingSpec::pscs(1.1, 1.0, 1.0);
+        fit_digits(MachineSpec::svc(9.0), sharing, threads)
+    };
+    let (Some(one), Some(four)) = (fit(1), fit(4)) else {
         println!("skipped: the shared data folder is not here");
         return;
     };

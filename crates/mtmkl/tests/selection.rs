@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use mtmkl::kernel::parse_kernels;
 use mtmkl::machine::MachineSpec;
 use mtmkl::random::Random;
-use mtmkl::select::{Axis, Fold, Grid, Limits, Search, in_parallel};
+use mtmkl::select::{Axis, Fold, Grid, Limits, Metric, Search, in_parallel};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Fitting, Pool, Preparation, Problem, ProblemSpec, Rows, Samples, Stop, Targets, Task};
 
@@ -543,4 +543,32 @@ fn a_start_from_another_model_changes_the_way_not_the_answer() {
             }
         }
     }
+}
+
+/// An order can be right where the sign is not: few of the class +1, and none of its decisions positive at a small price.
+#[test]
+fn a_price_is_chosen_by_the_metric_that_is_named() {
+    let mut random = Random::new(5);
+    let points: Vec<f64> = (0..300).map(|_| random.uniform()).collect();
+    let labels: Vec<f64> = (points.chunks_exact(2))
+        .map(|x| f64::from(u8::from(x[0] + 0.5 * random.uniform() > 1.1)) * 2.0 - 1.0)
+        .collect();
+    let kernels = parse_kernels("linear").unwrap();
+    let spec = ProblemSpec::new(kernels, MachineSpec::svc(1.0), SharingSpec::uniform());
+    let samples = Samples::new(points, 150, 2).unwrap();
+    let task = Task::new("rare", Targets::Labels(labels));
+    let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
+    let prepared = problem.prepare(&Preparation::default()).unwrap();
+    let by = |metric: Option<Metric>| prepared.usual_price(metric, &limits()).unwrap();
+    assert_eq!(by(None).by, "5 folds");
+    assert_eq!(by(Some(Metric::Auc)).by, "AUC on 5 folds");
+    // There are no probabilities to choose by.
+    assert_eq!(by(Some(Metric::LogLoss)), by(None));
+    // None that is not about labels has a score.
+    assert_eq!(by(Some(Metric::R2)).parameter, "C");
+    let (at, price) = prepared
+        .at_usual_price(Some(Metric::Auc), &limits())
+        .unwrap();
+    let machine = &at.problem().spec().machine;
+    assert_eq!(machine.get("C"), Some(price.value));
 }

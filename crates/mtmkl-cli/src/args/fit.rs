@@ -263,7 +263,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE", help_heading = "Scores")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
-    /// The metric that counts, and that tune chooses by; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes (with --probability also log-loss or Brier), R2, RMSE or MAE for numbers (default: accuracy, R2)
+    /// The metric that counts, and that tune and --C auto choose by; the usual ones stand beside it: accuracy, balanced-accuracy, F1, AUC or average-precision for classes (with --probability also log-loss or Brier), R2, RMSE or MAE for numbers (default: accuracy, R2)
     #[arg(long, value_name = "NAME", help_heading = "Scores")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,

@@ -48,6 +48,7 @@ fn fits_of_every_kind_are_valid() {
         "tasks.csv --target label --task site --sharing common",
         "tasks.csv --target label --task site --sharing group --p 1.5 --q 2",
         "sites.csv --target fault --task site --sharing hierarchy --tree-columns region,town --radii 1,0.5,0.5,1",
+        "sites.csv --target fault --task site --task-groups region --ignore town --transfer all,group,own --C auto --metric AUC",
         "tasks.csv --target label --task site --sharing box-simplex --upper 0.5",
         "tasks.csv --target label --task site --sharing prior-ball --radius 0.5",
         "tasks.csv --target label --task site --sharing prior-ball --kernel linear --kernel rbf --weights 1,0.5",

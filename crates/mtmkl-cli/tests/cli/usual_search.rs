@@ -183,11 +183,26 @@ fn a_price_that_the_data_chooses_is_said() {
     let kernels = "--kernel linear --kernel rbf:sigma=0.5|1|2";
     for (flags, name, by) in [
         ("t.csv --target label --task site --C auto", "C", "5 folds"),
+        (
+            "t.csv --target label --task site --C auto --metric AUC",
+            "C",
+            "AUC on 5 folds",
+        ),
+        (
+            "t.csv --target label --task site --transfer all,own --C auto --metric AUC",
+            "C",
+            "AUC on 5 folds",
+        ),
         ("y.csv --target y --machine svr --C auto", "C", "5 folds"),
         (
-            "y.csv --target y --machine krr --lambda auto",
+            "y.csv --target y --machine krr --lambda auto --metric RMSE",
             "lambda",
             "leave-one-out errors",
+        ),
+        (
+            "y.csv --target y --machine krr --lambda auto --metric MAE",
+            "lambda",
+            "MAE on 5 folds",
         ),
     ] {
         let fitted = folder.run(&format!("fit {flags} {kernels} --json")).json();

@@ -12,7 +12,12 @@ pub(super) struct Ladder {
     pub(super) parameter: &'static str,
     values: &'static [f64],
     goes_on: bool,
+    /// Rungs from one of the values to the next.
+    pub(super) step: i32,
 }
+
+/// Values so many times apart are too far apart for a last word.
+const FAR: f64 = 9.0;
 
 impl Ladder {
     /// Of a machine's first parameter whose entry names values to try.
@@ -26,20 +31,28 @@ impl Ladder {
             parameter: parameter.name,
             values: parameter.grid,
             goes_on: is_positive && parameter.grid.len() > 1,
+            step: 1,
         })
+    }
+
+    /// With a rung between each two values that are far apart.
+    pub(super) fn finer(mut self) -> Self {
+        if self.goes_on && self.ratio().max(1.0 / self.ratio()) > FAR {
+            self.step = 2;
+        }
+        self
     }
 
     /// The value of a rung, where there is one.
     pub(super) fn value(&self, rung: i32) -> Option<f64> {
         let last = i32::try_from(self.values.len()).ok()? - 1;
-        if let Some(value) = usize::try_from(rung)
-            .ok()
-            .and_then(|at| self.values.get(at))
-        {
-            return Some(*value);
+        let is_named = rung % self.step == 0 && (0..=last * self.step).contains(&rung);
+        if let (true, Ok(at)) = (is_named, usize::try_from(rung / self.step)) {
+            return Some(self.values[at]);
         }
-        let within = (-BEYOND..=last + BEYOND).contains(&rung);
-        (self.goes_on && within).then(|| self.values[0] * self.ratio().powi(rung))
+        let within = (-BEYOND * self.step..=(last + BEYOND) * self.step).contains(&rung);
+        let exponent = f64::from(rung) / f64::from(self.step);
+        (self.goes_on && within).then(|| self.values[0] * self.ratio().powf(exponent))
     }
 
     fn ratio(&self) -> f64 {
@@ -49,10 +62,12 @@ impl Ladder {
     /// The rungs to begin with: every second one, from the second.
     pub(super) fn first(&self) -> Vec<i32> {
         let count = i32::try_from(self.values.len()).unwrap_or(1);
-        if count < 4 || !self.goes_on {
-            return (0..count).collect();
-        }
-        (1..count).step_by(2).collect()
+        let (from, by) = if count < 4 || !self.goes_on {
+            (0, 1)
+        } else {
+            (1, 2)
+        };
+        (from..count).step_by(by).map(|at| at * self.step).collect()
     }
 
     /// How many rungs a factor is.
@@ -62,6 +77,6 @@ impl Ladder {
         }
         #[allow(clippy::cast_possible_truncation, reason = "a few rungs")]
         let rungs = (factor.ln() / self.ratio().ln()).round() as i32;
-        rungs
+        rungs * self.step
     }
 }

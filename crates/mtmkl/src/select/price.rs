@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use super::leave_one_out::LeaveOneOut;
+use super::metric::Metric;
 use super::search::{Fold, Limits, Search, Trial};
 use super::threads::in_parallel;
 use super::usual_search::{UsualSearch, Verdict};
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::gram::{CombinedRows, TaskGrams};
 use crate::machine::{Conjugate, weight};
 use crate::pool::Pool;
-use crate::problem::{Prepared, TargetScale};
+use crate::problem::{Prepared, Problem, TargetScale};
 
 /// With more samples than this, the eigenvalues of leave-one-out take longer than folds.
 const LARGEST: usize = 2000;
@@ -37,12 +38,16 @@ impl Prepared {
     /// The price of an error that predicts best with all weights equal, of the problem's machine: λ by the leave-one-out error in closed form
     /// for a ridge, C by 5 folds otherwise. One number for all tasks.
     ///
+    /// It is chosen by the mean of `metric` over the tasks where it is a number, of each machine by itself; where none is named, or one of
+    /// probabilities, by what errors cost. By a metric of order it is the middle of the prices within one standard
+    /// error of the best.
+    ///
     /// It is looked for at θ = 1/M. Weights of another size, as the sharing has them at its start, make kernels r times as large, and rK with C/r
     /// or rλ is the same machine: the price is that one.
     ///
     /// # Errors
     /// When the machine has no price, a class of a task has fewer than two samples, or as [`Prepared::fit`].
-    pub fn usual_price(&self, limits: &Limits) -> Result<Price> {
+    pub fn usual_price(&self, metric: Option<Metric>, limits: &Limits) -> Result<Price> {
         let machine = &self.problem().spec().machine;
         let Some(parameter) = UsualSearch::price_of(machine) else {
             let expected = "a machine with C, lambda or nu, and targets to choose it by";
@@ -50,7 +55,9 @@ impl Prepared {
         };
         let ratio = self.ratio();
         let is_centred = self.problem().spec().target_scale == TargetScale::Standard;
-        if let Some(folds) = self.leave_one_out() {
+        let metric = metric.filter(|metric| !metric.is_for_probabilities());
+        let by_squares = matches!(metric, None | Some(Metric::R2 | Metric::Rmse));
+        if let (true, Some(folds)) = (by_squares, self.leave_one_out()) {
             let loss = |lambda: f64| -> f64 {
                 folds.iter().map(|task| task.loss(lambda, is_centred)).sum()
             };
@@ -64,7 +71,7 @@ impl Prepared {
                 by: "leave-one-out errors".to_string(),
             });
         }
-        let mut price = self.price_by_folds(parameter, limits)?;
+        let mut price = self.price_by_folds(parameter, metric, limits)?;
         match parameter {
             "C" => price.value /= ratio,
             "lambda" => price.value *= ratio,
@@ -77,8 +84,8 @@ impl Prepared {
     ///
     /// # Errors
     /// As [`Prepared::usual_price`].
-    pub fn at_usual_price(&self, limits: &Limits) -> Result<(Self, Price)> {
-        let price = self.usual_price(limits)?;
+    pub fn at_usual_price(&self, metric: Option<Metric>, limits: &Limits) -> Result<(Self, Price)> {
+        let price = self.usual_price(metric, limits)?;
         let spec = self.problem().spec();
         let mut machine = spec.machine.clone();
         machine.set(price.parameter, price.value);
@@ -130,7 +137,12 @@ impl Prepared {
     }
 
     /// Up and down the ladder from three prices, until the best is between two others.
-    fn price_by_folds(&self, parameter: &'static str, limits: &Limits) -> Result<Price> {
+    fn price_by_folds(
+        &self,
+        parameter: &'static str,
+        metric: Option<Metric>,
+        limits: &Limits,
+    ) -> Result<Price> {
         let problem = self.problem();
         let folds = self.folds(limits.seed)?;
         let held: Vec<usize> = folds
@@ -156,9 +168,19 @@ impl Prepared {
             let pools = Pool::for_jobs(workers, self.pool().threads())?;
             in_parallel(chains.len(), &pools, |number, pool| {
                 let tell = |trial: Trial<'_>| {
-                    let verdict = Verdict {
-                        score: score(problem.tasks(), &folds[trial.fold], &trial, has_odds),
-                        finer: trial.finer,
+                    let fold = &folds[trial.fold];
+                    let verdict = match metric {
+                        None => Verdict {
+                            score: score(problem.tasks(), fold, &trial, has_odds),
+                            finer: trial.finer,
+                        },
+                        Some(metric) => {
+                            let score = mean_of(metric, problem, fold, &trial);
+                            // An order has no ties for margins to break.
+                            let is_fine = metric.is_of_order();
+                            let finer = if is_fine { score } else { trial.finer };
+                            Verdict { score, finer }
+                        }
                     };
                     known().insert((trial.cell, trial.fold), verdict);
                     ControlFlow::Continue(())
@@ -169,15 +191,84 @@ impl Prepared {
                 break;
             }
         }
-        let best = search.best(|cell, fold| known().get(&(cell, fold)).copied());
+        let mut best = search.best(|cell, fold| known().get(&(cell, fold)).copied());
         let cells = search.grid().cells();
+        if metric.is_some_and(Metric::is_of_order) {
+            let price = |cell: usize| cells[cell].machine.number(parameter);
+            let of_cell = |cell: usize| -> Option<Vec<f64>> {
+                let own = (0..folds.len()).map(|fold| Some(known().get(&(cell, fold))?.score));
+                own.collect()
+            };
+            let scores: Vec<_> = (0..cells.len()).map(of_cell).collect();
+            let mut near = within_one_error(&scores, best);
+            near.sort_by(|&a, &b| price(a).total_cmp(&price(b)));
+            best = near
+                .get(near.len().saturating_sub(1) / 2)
+                .copied()
+                .unwrap_or(best);
+        }
         let value = cells.get(best).and_then(|cell| cell.machine.get(parameter));
         Ok(Price {
             parameter,
             value: value.unwrap_or_else(|| problem.spec().machine.number(parameter)),
-            by: format!("{} folds", folds.len()),
+            by: match metric {
+                None => format!("{} folds", folds.len()),
+                Some(metric) => format!("{} on {} folds", metric.name(), folds.len()),
+            },
         })
     }
+}
+
+/// The cells whose mean is within one standard error of the best one's, the deviation of its folds over √folds. Where a class has few rows, folds tell
+/// such prices apart by chance, and the middle of them is closer to the best price than the one that happens to win.
+fn within_one_error(scores: &[Option<Vec<f64>>], best: usize) -> Vec<usize> {
+    let mean = |own: &[f64]| own.iter().sum::<f64>() / own.len() as f64;
+    let Some(top) = scores.get(best).and_then(Option::as_deref) else {
+        return Vec::new();
+    };
+    let squares: f64 = top.iter().map(|score| (score - mean(top)).powi(2)).sum();
+    let count = top.len() as f64;
+    let least = mean(top) - (squares / (count - 1.0).max(1.0) / count).sqrt();
+    let is_near = |own: &Option<Vec<f64>>| own.as_deref().is_some_and(|own| mean(own) >= least);
+    (0..scores.len())
+        .filter(|&cell| is_near(&scores[cell]))
+        .collect()
+}
+
+/// The mean over tasks of a metric, where it is a number; more is better.
+fn mean_of(metric: Metric, problem: &Problem, fold: &Fold, trial: &Trial<'_>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (task, decisions) in problem.tasks().iter().zip(&trial.decisions) {
+        let (Targets::Labels(truth) | Targets::Values(truth)) = &task.targets else {
+            continue;
+        };
+        let held = fold.held[task.samples].iter().copied();
+        let decided: BTreeMap<usize, f64> = held.zip(decisions.iter().copied()).collect();
+        // Tasks that one machine learns together are judged each by itself.
+        let origins = problem.samples()[task.samples].origins();
+        let mut own: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        let rows = (0..).map_while(|i| task.rows.get(i, usize::MAX));
+        for (value, row) in truth.iter().zip(rows) {
+            if let Some(decision) = decided.get(&row) {
+                let pairs = own.entry(origins.map_or(0, |origins| origins.of[row]));
+                let (values, told) = pairs.or_default();
+                values.push(*value);
+                told.push(*decision);
+            }
+        }
+        for (values, told) in own.values() {
+            let score = match task.targets {
+                Targets::Labels(_) => metric.of_labels(values, told),
+                _ => metric.of_numbers(values, told),
+            };
+            if !score.is_nan() {
+                sum += score;
+                count += 1.0;
+            }
+        }
+    }
+    let mean = sum / count;
+    if metric.less_is_better() { -mean } else { mean }
 }
 
 /// The share of labels that are right, each counted as often as an error on it costs (of a machine of log-odds, the geometric mean of their
@@ -228,5 +319,26 @@ fn score(tasks: &[Task], fold: &Fold, trial: &Trial<'_>, has_odds: bool) -> f64 
         right / count
     } else {
         1.0 - left / total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within_one_error;
+
+    #[test]
+    fn what_is_within_one_standard_error_of_the_best() {
+        // Of the best: mean 0.8, deviation 0.1, so 0.05 over four folds.
+        let spread = 0.1 * 0.75_f64.sqrt();
+        let best = [0.8 - spread, 0.8 + spread, 0.8 - spread, 0.8 + spread];
+        let scores = [
+            Some(vec![0.76; 4]),
+            Some(best.to_vec()),
+            Some(vec![0.74; 4]),
+            None,
+            Some(vec![f64::NAN; 4]),
+        ];
+        assert_eq!(within_one_error(&scores, 1), [0, 1]);
+        assert!(within_one_error(&scores, 3).is_empty());
     }
 }

@@ -119,7 +119,9 @@ impl UsualSearch {
 
     /// The search for the price alone, with the average of all kernels on all folds.
     pub(super) fn of_price(machine: &MachineSpec, held: &[usize]) -> Self {
-        Self::new(machine, false, &[], 1, 0, held)
+        let mut search = Self::new(machine, false, &[], 1, 0, held);
+        search.ladder = search.ladder.map(Ladder::finer);
+        search
     }
 
     /// The parameter of a machine that is its price, where it has one and targets to choose it by.
@@ -245,12 +247,17 @@ impl UsualSearch {
                     continue;
                 }
                 left[kind] -= 1;
-                for beside in [rung - 1, rung + 1] {
-                    let place = (family, beside);
-                    if ladder.value(beside).is_some() && !self.places.contains(&place) {
-                        wanted.push(place);
-                    }
+                let beside = |step: i32| {
+                    let places = [(family, rung - step), (family, rung + step)];
+                    places.into_iter().filter(|place| {
+                        ladder.value(place.1).is_some() && !self.places.contains(place)
+                    })
+                };
+                let far: Vec<(usize, i32)> = beside(ladder.step).collect();
+                if far.is_empty() && ladder.step > 1 {
+                    wanted.extend(beside(1));
                 }
+                wanted.extend(far);
             }
         }
         let climbs = wanted.iter().any(|(family, _)| *family == 0);

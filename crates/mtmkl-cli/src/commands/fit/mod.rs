@@ -104,6 +104,8 @@ pub(super) struct Learned {
     warnings: Vec<String>,
     /// What the data chose.
     price: Option<Price>,
+    /// What else could be tried.
+    hint: Option<String>,
 }
 
 impl Fit {
@@ -184,6 +186,7 @@ impl Fit {
             scores,
             warnings,
             price,
+            hint: guards::of_tasks(args, &self.records, &self.train),
         })
     }
 
@@ -300,6 +303,10 @@ impl Learned {
         if let Some(price) = &self.price {
             object["chosen"] = json!({ price.parameter: price.value, "by": price.by });
         }
+        let shares = self.model.notes().get(notes::SHARES);
+        if let Some(shares) = shares.and_then(|note| serde_json::from_str(note).ok()) {
+            object["shares"] = shares;
+        }
         if self.scores.methods.len() > 1 {
             object["baselines"] = self.scores.baselines();
         }
@@ -345,6 +352,9 @@ impl Learned {
             output::effort(model)
         );
         text += &self.scores.text();
+        if let Some(hint) = &self.hint {
+            text += &format!("\n{hint}\n");
+        }
         match &args.output {
             Some(path) if saved.model => {
                 text += &format!("\nModel saved to {}\n", path.display());

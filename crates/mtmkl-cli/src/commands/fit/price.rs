@@ -1,6 +1,6 @@
 //! The price of an error where a flag says `auto`.
 
-use mtmkl::select::{Limits, Price};
+use mtmkl::select::{Limits, Metric, Price};
 use mtmkl::{Fitting, Prepared, Result};
 
 use crate::args::FitArgs;
@@ -20,6 +20,8 @@ pub(super) fn priced(
     if !is_auto {
         return Ok((prepared, None));
     }
-    let (prepared, price) = prepared.at_usual_price(&Limits::from(fitting))?;
+    // Only one that is named: a price goes by what errors cost else.
+    let metric = args.metric.as_deref().and_then(Metric::named);
+    let (prepared, price) = prepared.at_usual_price(metric, &Limits::from(fitting))?;
     Ok((prepared, Some(price)))
 }

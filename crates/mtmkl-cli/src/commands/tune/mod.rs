@@ -146,8 +146,9 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     args.fit
         .kernel
         .clone_from(&tune.kernel_sets[best.kernels].specs);
-    // A kernel that does best alone does so without offsets.
-    args.fit.no_task_offset |= tune.fit.between().is_some() && best.kernels > 0;
+    // A kernel that does best alone does so without offsets; sets that were named have them.
+    args.fit.no_task_offset |=
+        tune.plan.is_usual() && tune.fit.between().is_some() && best.kernels > 0;
     let mut shown = args.fit.clone();
     if tune.kernel_sets.len() == 1 || (tune.plan.is_usual() && best.kernels == 0) {
         shown.kernel = searched.given;
