@@ -60,7 +60,7 @@ fn targets(random: &mut Random, rows: &[f64], kind: TargetKind, task: usize) -> 
                 .collect(),
         ),
         TargetKind::Values => Targets::Values(values()),
-        _ => Targets::Unlabelled,
+        TargetKind::Unlabelled => Targets::Unlabelled,
     }
 }
 

@@ -307,7 +307,7 @@ impl LocalEngine {
             let grams = self.tasks[group[0]].seen_in(&self.grams);
             let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
             let changes: Vec<ByChange<'_>> = (group.iter())
-                .filter_map(|&task| slots[task].take()?.to_follow(grams))
+                .filter_map(|&task| slots[task].take()?.follow(grams))
                 .collect();
             let is_made = self.pool.install(|| grams.sweep(changes, stop));
             for &task in &group {

@@ -202,7 +202,7 @@ impl Operator for Blocks {
                 within.collect()
             };
             let kernels = self.kernels();
-            let mut parts: Vec<(usize, Vec<(usize, f64)>, Vec<f64>)> = (tasks.iter())
+            let mut parts: Vec<_> = (tasks.iter())
                 .enumerate()
                 .map(|(task, asked)| (task, own(&asked.change)))
                 .filter(|(_, change)| !change.is_empty())

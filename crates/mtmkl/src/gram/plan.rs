@@ -293,11 +293,10 @@ impl Group {
     /// Bytes that are there once it is computed.
     fn present(&self, square: u64) -> u64 {
         match self.form {
-            Form::Shared => 0,
+            Form::Shared | Form::Rows => 0,
             Form::Double => self.count().saturating_mul(square),
             Form::Single => self.count().saturating_mul(square / 2),
             Form::Base => square,
-            Form::Rows => 0,
         }
     }
 

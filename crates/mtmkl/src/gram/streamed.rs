@@ -79,7 +79,7 @@ impl Streamed {
             let columns = &bases[number].columns;
             let is_product =
                 |other: &Source| other.statistic.key() == product && other.columns == *columns;
-            let is_served = bases[number].statistic.from_products(0.0, &[], &mut [])
+            let is_served = bases[number].statistic.of_products(0.0, &[], &mut [])
                 && bases[number].width(samples) > NARROW
                 && bases[number].is_centred(samples);
             let found = bases.iter().position(is_product).filter(|_| is_served);
@@ -121,8 +121,6 @@ impl Streamed {
         bytes_of::<f64>(samples.saturating_mul(kernels))
     }
 
-    /// These kernels by their bases; the slot of each is its place here.
-
     fn positions(&self, view: &View) -> Vec<usize> {
         view.iter(self.samples()).collect()
     }
@@ -136,7 +134,7 @@ impl Streamed {
         for chunk in self.chunks(&groups, columns) {
             let out = &mut out[chunk.range.clone()];
             Self::visit(&groups, &block, &chunk, &mut scratch, |slot, _, values| {
-                vector::axpy(weights[slot].1, values, out)
+                vector::axpy(weights[slot].1, values, out);
             });
         }
     }
@@ -184,7 +182,7 @@ impl Changes {
 }
 
 /// What each block of rows is to write: task by task, kernel by kernel.
-fn by_block<'a>(tasks: Vec<ByChange<'a>>, count: usize) -> Vec<Vec<Vec<&'a mut [f64]>>> {
+fn by_block(tasks: Vec<ByChange<'_>>, count: usize) -> Vec<Vec<Vec<&mut [f64]>>> {
     let mut blocks: Vec<Vec<Vec<&mut [f64]>>> = std::iter::repeat_with(Vec::new)
         .take(count.div_ceil(ROWS))
         .collect();

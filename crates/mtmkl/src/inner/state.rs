@@ -127,7 +127,7 @@ impl State {
     }
 
     /// U on all samples, where it does not follow β yet: what to ask of the Gram matrices. [`State::settle`] comes after it.
-    pub(crate) fn to_follow(&mut self, grams: TaskGrams<'_>) -> Option<ByChange<'_>> {
+    pub(crate) fn follow(&mut self, grams: TaskGrams<'_>) -> Option<ByChange<'_>> {
         let beta = self.per_sample();
         self.point.images.follow(beta, grams.grams.kernels())
     }

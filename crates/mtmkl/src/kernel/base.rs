@@ -33,7 +33,7 @@ pub trait Statistic: Debug + Send + Sync {
     }
 
     /// s(x, z) from x'x, z'z and x'z of one x and many z, the last in `values`; false, and nothing changed, where that is not all it takes.
-    fn from_products(&self, _own: f64, _others: &[f64], _values: &mut [f64]) -> bool {
+    fn of_products(&self, _own: f64, _others: &[f64], _values: &mut [f64]) -> bool {
         false
     }
 
@@ -195,7 +195,7 @@ impl Statistic for SquaredDistance {
         true
     }
 
-    fn from_products(&self, own: f64, others: &[f64], values: &mut [f64]) -> bool {
+    fn of_products(&self, own: f64, others: &[f64], values: &mut [f64]) -> bool {
         vector::squared_distances(own, others, values);
         true
     }

@@ -157,6 +157,7 @@ impl Source {
 }
 
 impl Streamed {
+    /// These kernels by their bases; the slot of each is its place here.
     pub(super) fn groups(&self, kernels: impl Iterator<Item = usize>) -> Vec<Group<'_>> {
         let mut members: Vec<Vec<Member<'_>>> = self.bases.iter().map(|_| Vec::new()).collect();
         for (slot, kernel) in kernels.enumerate() {
@@ -281,7 +282,7 @@ impl Streamed {
                     own.copy_from_slice(base);
                     if group.products.is_some() {
                         let square = block.squares[number][row];
-                        statistic.from_products(square, &seen.squares, &mut own);
+                        statistic.of_products(square, &seen.squares, &mut own);
                     }
                     if let Some(itself) = itself.filter(|_| statistic.is_distance()) {
                         // A sample is at no distance from itself, whatever rounding says.

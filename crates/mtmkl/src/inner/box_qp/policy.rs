@@ -76,6 +76,13 @@ struct Search<'a> {
     interior_points: InteriorPoints,
 }
 
+/// What is known before a search.
+struct Known {
+    kept: Option<KeptFactor>,
+    was_hard: bool,
+    is_part: bool,
+}
+
 /// Whether interior points can be used, or were.
 #[derive(PartialEq, Eq)]
 enum InteriorPoints {
@@ -105,16 +112,12 @@ pub(super) fn solve(
     let kept = solver.memory.kept.take();
     let was_hard = std::mem::take(&mut solver.memory.is_hard);
     let qp = solver.qp(&linear);
-    let mut search = Search::new(
-        solver.dual,
-        qp,
-        point,
-        here,
-        effort,
+    let memory = Known {
         kept,
         was_hard,
-        !is_last,
-    );
+        is_part: !is_last,
+    };
+    let mut search = Search::new(solver.dual, qp, point, here, effort, memory);
     search.run();
     search.mend_sum(solver.sum);
     let worst = search.worst_of_rounding();
@@ -163,10 +166,13 @@ impl<'a> Search<'a> {
         point: &mut Point,
         here: Here<'a>,
         effort: &'a Effort<'a>,
-        kept: Option<KeptFactor>,
-        was_hard: bool,
-        is_part: bool,
+        known: Known,
     ) -> Self {
+        let Known {
+            kept,
+            was_hard,
+            is_part,
+        } = known;
         let product = point.take_product(dual.variables, here);
         let beta = std::mem::take(&mut point.beta);
         let size = slope_size(qp.linear, &beta, here.rows.diagonal());
