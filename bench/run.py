@@ -34,6 +34,7 @@ SECTIONS = [
     "probability",
     "transfer",
     "logistic",
+    "samples",
 ]
 
 

@@ -204,7 +204,6 @@ impl Limits {
                 .map(|storage| read_word("storage", storage))
                 .transpose()?,
             pool: Some(pool(self.threads)?),
-            ..Preparation::default()
         })
     }
 
