@@ -141,10 +141,11 @@ fn json_of_each_command() {
         ))
         .json();
     insta::assert_snapshot!("fit_json", steady_json(&fitted));
-    // What inspect says is what fit said, but for the baselines, which are among its scores, and the memory that it took.
+    // What inspect says is what fit said, but for the baselines, which are among its scores, and how it went about memory.
     let mut inspected = folder.run("inspect m --json").json();
     inspected["baselines"] = fitted["baselines"].clone();
     inspected["memory"] = fitted["memory"].clone();
+    inspected["storage"] = fitted["storage"].clone();
     assert_eq!(inspected, fitted);
     let evaluated = folder.run("evaluate m tasks.csv --json").json();
     insta::assert_snapshot!("evaluate_json", steady_json(&evaluated));
