@@ -78,9 +78,9 @@ pub fn of_kernels(args: &FitArgs, prepared: &Prepared, noted: &[String]) -> Vec<
     warnings
 }
 
-/// Tasks with no more rows than this on the mean are small: at so many, and at all that were fewer, tasks that share predictors were better than tasks that share
-/// weights (docs/transfer.md).
-const SMALL: usize = 250;
+/// Tasks with no more rows than this on the mean are small: up to so many, sharing predictors beat sharing weights on Landmine even without groups, beyond them
+/// with groups only (docs/transfer.md).
+const SMALL: usize = 100;
 
 /// What else small tasks could share, where no flag says what they do: weights are tied, predictors are not, and only the rows can tell which is better.
 pub fn of_tasks(args: &FitArgs, records: &Records, train: &[usize]) -> Option<String> {

@@ -572,3 +572,23 @@ fn a_price_is_chosen_by_the_metric_that_is_named() {
     let machine = &at.problem().spec().machine;
     assert_eq!(machine.get("C"), Some(price.value));
 }
+
+/// Three columns and thousands of rows: the smaller the ridge the better, by less and less, down to systems that rounding spoils.
+#[test]
+fn of_ridges_that_are_as_good_the_larger_is_chosen() {
+    let mut random = Random::new(6);
+    let rows = 2100;
+    let points: Vec<f64> = (0..3 * rows).map(|_| random.uniform() - 0.5).collect();
+    let values = (points.chunks_exact(3))
+        .map(|x| x[0] + x[1] + x[2] + 0.1 * random.uniform())
+        .collect();
+    let kernels = parse_kernels("linear").unwrap();
+    let spec = ProblemSpec::new(kernels, MachineSpec::krr(1.0), SharingSpec::uniform());
+    let samples = Samples::new(points, rows, 3).unwrap();
+    let task = Task::new("plane", Targets::Values(values));
+    let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
+    let prepared = problem.prepare(&Preparation::default()).unwrap();
+    let price = prepared.usual_price(None, &limits()).unwrap();
+    assert_eq!(price.by, "5 folds");
+    assert!(price.value > 1e-3, "{}", price.value);
+}

@@ -169,19 +169,19 @@ impl Prepared {
             in_parallel(chains.len(), &pools, |number, pool| {
                 let tell = |trial: Trial<'_>| {
                     let fold = &folds[trial.fold];
-                    let verdict = match metric {
-                        None => Verdict {
-                            score: score(problem.tasks(), fold, &trial, has_odds),
-                            finer: trial.finer,
-                        },
-                        Some(metric) => {
-                            let score = mean_of(metric, problem, fold, &trial);
-                            // An order has no ties for margins to break.
-                            let is_fine = metric.is_of_order();
-                            let finer = if is_fine { score } else { trial.finer };
-                            Verdict { score, finer }
-                        }
+                    let score = match metric {
+                        None => score(problem.tasks(), fold, &trial, has_odds),
+                        Some(metric) => mean_of(metric, problem, fold, &trial),
                     };
+                    let machine = &search.grid().cells()[trial.cell].machine;
+                    let finer = match (parameter, metric) {
+                        // Of ridges that are as good the larger, as with leave-one-out: systems with the smallest cannot be solved well.
+                        ("lambda", _) => machine.number(parameter),
+                        // An order has no ties for margins to break.
+                        (_, Some(metric)) if metric.is_of_order() => score,
+                        _ => trial.finer,
+                    };
+                    let verdict = Verdict { score, finer };
                     known().insert((trial.cell, trial.fold), verdict);
                     ControlFlow::Continue(())
                 };
