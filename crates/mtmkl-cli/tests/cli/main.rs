@@ -19,6 +19,7 @@ mod probability;
 mod results;
 mod schema;
 mod spellings;
+mod storage;
 mod transfer;
 mod tune;
 mod usual_search;

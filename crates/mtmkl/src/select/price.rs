@@ -200,12 +200,7 @@ impl Prepared {
                 own.collect()
             };
             let scores: Vec<_> = (0..cells.len()).map(of_cell).collect();
-            let mut near = within_one_error(&scores, best);
-            near.sort_by(|&a, &b| price(a).total_cmp(&price(b)));
-            best = near
-                .get(near.len().saturating_sub(1) / 2)
-                .copied()
-                .unwrap_or(best);
+            best = middle_within_one_error(&scores, price, best);
         }
         let value = cells.get(best).and_then(|cell| cell.machine.get(parameter));
         Ok(Price {
@@ -217,6 +212,18 @@ impl Prepared {
             },
         })
     }
+}
+
+/// Of the cells that folds cannot tell from the best one, the one with the middle price.
+fn middle_within_one_error(
+    scores: &[Option<Vec<f64>>],
+    price: impl Fn(usize) -> f64,
+    best: usize,
+) -> usize {
+    let mut near = within_one_error(scores, best);
+    near.sort_by(|&a, &b| price(a).total_cmp(&price(b)));
+    let middle = near.len().saturating_sub(1) / 2;
+    near.get(middle).copied().unwrap_or(best)
 }
 
 /// The cells whose mean is within one standard error of the best one's, the deviation of its folds over √folds. Where a class has few rows, folds tell
