@@ -410,6 +410,17 @@ def test_a_message_names_the_row_that_was_given(two):
         MKLClassifier(["chi2"]).fit(X, y)
 
 
+def test_every_storage_finds_the_same_machine(two):
+    X, y = two
+    kept, mapped, streamed = (MKLClassifier(tol=1e-7, storage=storage, n_jobs=2).fit(X, y) for storage in ("kept", "mapped", "streamed"))
+    assert streamed.objective_ == pytest.approx(kept.objective_, rel=2e-7)
+    assert mapped.objective_ == pytest.approx(kept.objective_, rel=2e-7)
+    with pytest.raises(ValueError, match="storage"):
+        MKLClassifier(storage="elsewhere").fit(X, y)
+    with pytest.raises(ValueError, match=r"storage.*streamed.*the machine `krr`"):
+        MKLRegressor(storage="streamed").fit(X, X[:, 0])
+
+
 def test_over_the_memory_limit_values_are_made_on_demand(two):
     X, y = two
     kernels = [f"rbf:gamma={2.0 ** (k / 4 - 5)}" for k in range(40)]

@@ -237,6 +237,7 @@ def test_a_model_of_the_library_has_no_description_and_works(tmp_path, rng):
             "seed": 0,
             "memory_limit": 1.0,
             "precision": "double",
+            "storage": None,
         },
         notes={},
     )
