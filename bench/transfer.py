@@ -265,7 +265,7 @@ def regression(bench: Bench) -> list[str]:
     mean = {name: [float(np.mean(own)) for own in scores] for name, scores in found.items()}
 
     def lost(name: str, at: int) -> str:
-        return f"{1 - mean[best][at] / mean[name][at]:+.1%}"
+        return f"{mean[best][at] / mean[name][at] - 1:+.1%}"
 
     return [
         "### Made regression tasks",
@@ -276,9 +276,9 @@ def regression(bench: Bench) -> list[str]:
         "",
         *compared("R²", list(WORLDS), found),
         "",
-        f"Where nothing is shared, transfer's R² is less than that of each task alone by {lost('each task alone', 1)}, of each task alone "
-        f"uncentred by {lost('each task alone, uncentred', 1)} and of RidgeCV for each task by {lost('RidgeCV for each task', 1)}; "
-        f"where all tasks are one, than that of pooled by {lost('pooled', 2)}.",
+        f"Where nothing is shared, transfer's R² against that of each task alone is {lost('each task alone', 1)}, of each task alone "
+        f"uncentred {lost('each task alone, uncentred', 1)} and of RidgeCV for each task {lost('RidgeCV for each task', 1)}; "
+        f"where all tasks are one, against that of pooled {lost('pooled', 2)}.",
         "",
         "What transfer with groups says of the variance of its predictions (`shares` of `fit --json`, the report's first picture):",
         "",
