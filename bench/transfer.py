@@ -171,7 +171,7 @@ def landmine(bench: Bench) -> list[str]:
         "kernel: by cross-validation on training rows (`mtmkl tune --kernel-set`, eight draws of 20 %, three of 30 %, the best of five C) "
         "transfer with groups has .786 and .752 with it, .779 and .746 with one Gaussian beside it, .779 and .742 with the usual kernels; "
         "PSCS .749 and .726, .751 and .725, .748 and .723; pooled .727 and .711, .731 and .719, .732 and .720. One column is with the "
-        f"usual kernels. {draws} draws, from draw {FIRST_LANDMINE} on, since those before were seen while the rule for C was made. The methods "
+        f"usual kernels. {draws} draws, from draw {FIRST_LANDMINE} on, those before were seen while C had its rule made. The methods "
         "of scikit-learn are at their defaults with balanced classes.",
         "",
         *compared("mean AUC", heads, found),
