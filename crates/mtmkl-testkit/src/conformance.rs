@@ -7,7 +7,7 @@ use mtmkl::grid::{Grid, Shape};
 use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::{Epf, SolverSpec};
-use mtmkl::{Error, Fitting, Model, Preparation, Problem, ProblemSpec, Registry, Stop};
+use mtmkl::{Error, Fitting, Model, Preparation, Problem, ProblemSpec, Registry, Stop, Storage};
 
 use crate::conic;
 use crate::generate::{self, Random};
@@ -117,6 +117,32 @@ fn is_refused(case: &Case, error: &Error) -> bool {
 /// # Panics
 /// When one does not.
 pub fn reaches_the_optimum(cases: &[Case]) -> usize {
+    reaches_the_optimum_with(cases, &Preparation::default())
+}
+
+/// The same with kernel values streamed from rows, for the machines that can be.
+///
+/// # Panics
+/// When one does not, or a machine that cannot be streamed does not say so.
+pub fn streamed_reaches_the_optimum(cases: &[Case]) -> usize {
+    let (boxes, others): (Vec<Case>, Vec<Case>) = (cases.iter().cloned())
+        .partition(|case| !["krr", "logistic"].contains(&case.machine.build().name()));
+    let streamed = Preparation {
+        storage: Some(Storage::Streamed),
+        ..Preparation::default()
+    };
+    for case in others {
+        let problem = case.problem(|_| {}).unwrap();
+        let refused = problem.prepare(&streamed);
+        assert!(
+            refused.is_err_and(|error| error.to_string().contains("streamed")),
+            "{case}"
+        );
+    }
+    reaches_the_optimum_with(&boxes, &streamed)
+}
+
+fn reaches_the_optimum_with(cases: &[Case], preparation: &Preparation) -> usize {
     let mut failures = Vec::new();
     let mut tested = 0;
     for case in cases {
@@ -125,7 +151,14 @@ pub fn reaches_the_optimum(cases: &[Case]) -> usize {
             Err(error) if is_refused(case, &error) => continue,
             Err(error) => panic!("{case}: {error}"),
         };
-        let model = fit(&problem, 1e-8, 60);
+        let prepared = problem.prepare(preparation).unwrap();
+        let model = prepared
+            .fit(&mut Fitting {
+                tolerance: 1e-8,
+                max_passes: 60,
+                ..Fitting::default()
+            })
+            .unwrap();
         let outcome = model.outcome();
         let optimum = case.optimum().unwrap_or(outcome.objective);
         let error = (outcome.objective - optimum).abs() / optimum.abs();

@@ -228,21 +228,26 @@ pub(crate) fn scale_by(a: f64, x: &[f64], y: &mut [f64]) {
     ));
 }
 
-/// y ← y^(2^times), and c times that into `out`.
-pub(crate) fn square_times(times: u32, c: f64, y: &mut [f64], out: &mut [f64]) {
-    arch().dispatch(Wide(
-        #[inline(always)]
-        || {
-            for (value, out) in y.iter_mut().zip(&mut *out) {
-                let mut power = *value;
-                for _ in 0..times {
-                    power *= power;
+/// The least number whose square is not next to subnormal.
+const LEAST_SQUARED: f64 = 1e-150;
+
+/// y ← y^(2^times) for y ≥ 0. What would be next to subnormal, slow to work with and worth nothing, is 0.
+pub(crate) fn square_times(times: u32, y: &mut [f64]) {
+    // One squaring after the other over the whole slice: a loop for each value does not become vector instructions.
+    for _ in 0..times {
+        arch().dispatch(Wide(
+            #[inline(always)]
+            || {
+                for value in &mut *y {
+                    *value = if *value < LEAST_SQUARED {
+                        0.0
+                    } else {
+                        *value * *value
+                    };
                 }
-                *value = power;
-                *out = c * power;
-            }
-        },
-    ));
+            },
+        ));
+    }
 }
 
 /// out_j ← Σ_k term(x_k, z_jk) for the first rows of Z, given column by column; summed in the order of k.

@@ -17,6 +17,12 @@ fn newton_reaches_the_conic_optimum_and_its_certificate_brackets_it() {
 }
 
 #[test]
+fn with_kernel_values_streamed_newton_reaches_the_conic_optimum_too() {
+    let tested = conformance::streamed_reaches_the_optimum(&few_and_many());
+    assert!(tested > 100, "only {tested} pairs tested");
+}
+
+#[test]
 fn epf_and_newton_agree() {
     let converged = conformance::solvers_agree(&few_and_many());
     // It stalls at p = 1 and q = 1 (that is why newton is the default), not elsewhere.

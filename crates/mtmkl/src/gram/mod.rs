@@ -41,6 +41,8 @@ pub(crate) use plan::{Options, square};
 pub(crate) use rows::CombinedRows;
 pub(crate) use set_plan::SetPlan;
 
+use rayon::prelude::*;
+
 use crate::ledger::Ledger;
 use crate::run::Stop;
 use crate::view::View;
@@ -102,15 +104,23 @@ impl TaskGrams<'_> {
         self.grams.entries(self.view, i, columns, weights, out);
     }
 
-    /// Σ_(m, a) a K_m, N_t × N_t, row by row, where possible in memory that is there.
-    fn combined(&self, weights: &[(usize, f64)], spare: Option<Memory<f64>>) -> Memory<f64> {
+    /// Σ_(m, a) a K_m, N_t × N_t, row by row, where possible in memory that is there; what is taken anew has room for an eighth more samples, up
+    /// to `most`.
+    fn combined(
+        &self,
+        weights: &[(usize, f64)],
+        spare: Option<Memory<f64>>,
+        most: usize,
+    ) -> Memory<f64> {
         let n = self.count();
+        let room = n.max(most.min(n + n / 8));
         let mut all = match spare.filter(|spare| spare.len() >= n * n) {
             Some(mut spare) => {
-                spare[..n * n].fill(0.0);
+                let rows = spare[..n * n].par_chunks_mut(n.max(1));
+                rows.for_each(|row| row.fill(0.0));
                 spare
             }
-            None => Memory::passing(n * n, self.grams.ledger()),
+            None => Memory::passing(room * room, self.grams.ledger()),
         };
         self.grams.combine(self.view, weights, &mut all[..n * n]);
         all

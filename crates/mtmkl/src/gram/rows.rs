@@ -24,6 +24,8 @@ pub(crate) struct CombinedRows<'a> {
     are_kept: bool,
     /// Memory of rows that are not wanted any more: fresh memory costs the system more than writing to it costs us.
     spare: Mutex<Option<Memory<f64>>>,
+    /// What is taken anew has room for more samples, but for no more than these.
+    most: usize,
 }
 
 #[derive(Debug)]
@@ -67,13 +69,15 @@ impl<'a> CombinedRows<'a> {
             rows,
             are_kept: true,
             spare: Mutex::default(),
+            most: 0,
         }
     }
 
-    /// The same with memory that may be used again.
-    pub(crate) fn in_memory(self, spare: Option<Memory<f64>>) -> Self {
+    /// The same with memory that may be used again, and where there is too little of it, with room for more samples, up to so many.
+    pub(crate) fn in_memory(self, spare: Option<Memory<f64>>, most: usize) -> Self {
         Self {
             spare: Mutex::new(spare),
+            most,
             ..self
         }
     }
@@ -128,7 +132,7 @@ impl<'a> CombinedRows<'a> {
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .take();
-                    self.grams.combined(&self.weights, spare)
+                    self.grams.combined(&self.weights, spare, self.most)
                 });
                 &rows[i * n..(i + 1) * n]
             }

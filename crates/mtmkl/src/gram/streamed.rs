@@ -133,9 +133,15 @@ impl Streamed {
         let mut scratch = Scratch::default();
         for chunk in self.chunks(&groups, columns) {
             let out = &mut out[chunk.range.clone()];
-            Self::visit(&groups, &block, &chunk, &mut scratch, |slot, _, values| {
-                vector::axpy(weights[slot].1, values, out);
-            });
+            Self::visit(
+                &groups,
+                &block,
+                &chunk,
+                &mut scratch,
+                |slot, _, factor, values| {
+                    vector::axpy(factor * weights[slot].1, values, out);
+                },
+            );
         }
     }
 }
@@ -245,9 +251,15 @@ impl Operator for Streamed {
             let block = self.block(&groups, block);
             for chunk in &chunks {
                 let weights = &weights[chunk.range.clone()];
-                Self::visit(&groups, &block, chunk, &mut scratch, |_, row, values| {
-                    out[row] += vector::dot(weights, values);
-                });
+                Self::visit(
+                    &groups,
+                    &block,
+                    chunk,
+                    &mut scratch,
+                    |_, row, factor, values| {
+                        out[row] += factor * vector::dot(weights, values);
+                    },
+                );
             }
         }
     }
@@ -284,10 +296,16 @@ impl Operator for Streamed {
             let mut scratch = Scratch::default();
             // Up to the diagonal; the rest is the same by symmetry.
             for chunk in chunks.iter().filter(|chunk| chunk.range.start < until) {
-                Self::visit(&groups, &block, chunk, &mut scratch, |slot, row, values| {
-                    let out = &mut out[row * n..(row + 1) * n][chunk.range.clone()];
-                    vector::axpy(weights[slot].1, values, out);
-                });
+                Self::visit(
+                    &groups,
+                    &block,
+                    chunk,
+                    &mut scratch,
+                    |slot, row, factor, values| {
+                        let out = &mut out[row * n..(row + 1) * n][chunk.range.clone()];
+                        vector::axpy(factor * weights[slot].1, values, out);
+                    },
+                );
             }
         });
         mirror(out, n);
@@ -345,9 +363,9 @@ impl Operator for Streamed {
                         &block,
                         chunk,
                         &mut scratch,
-                        |kernel, row, values| {
+                        |kernel, row, factor, values| {
                             for &(task, change) in tasks {
-                                outs[task][kernel][row] += vector::dot(change, values);
+                                outs[task][kernel][row] += factor * vector::dot(change, values);
                             }
                         },
                     );

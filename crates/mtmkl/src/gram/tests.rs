@@ -153,8 +153,11 @@ fn rows_entries_and_combined_matrices_are_made_of_values() {
                 let weights: Vec<(usize, f64)> = (0..grams.kernels())
                     .map(|m| (m, random.uniform()))
                     .collect();
-                let combined = on(1, || task.combined(&weights, None).to_vec());
-                assert_eq!(combined, on(3, || task.combined(&weights, None).to_vec()));
+                let combined = on(1, || task.combined(&weights, None, 0).to_vec());
+                assert_eq!(
+                    combined,
+                    on(3, || task.combined(&weights, None, 0).to_vec())
+                );
                 for i in 0..count {
                     let seen = |m: usize, j: usize| {
                         value(grams.as_ref(), m, view.position(i), view.position(j))

@@ -243,13 +243,14 @@ impl Streamed {
         }
     }
 
-    /// Calls `visit(slot, row, values)` with the values of each kernel between a row of the block and the samples of a chunk.
+    /// Calls `visit(slot, row, factor, values)`: the values of each kernel between a row of the block and the samples of a chunk, but for a
+    /// factor.
     pub(super) fn visit(
         groups: &[Group<'_>],
         block: &Block<'_>,
         chunk: &Chunk,
         scratch: &mut Scratch,
-        mut visit: impl FnMut(usize, usize, &[f64]),
+        mut visit: impl FnMut(usize, usize, f64, &[f64]),
     ) {
         let count = chunk.positions.len();
         scratch.bases.resize_with(groups.len(), Vec::new);
@@ -293,22 +294,30 @@ impl Streamed {
                 for (member, scales) in group.members.iter().zip(&seen.scales) {
                     match member.how {
                         How::Map => member.map.kernel_values_from(base, values),
-                        How::Exponential { factor, gamma } => {
+                        How::Exponential { gamma, .. } => {
                             vector::map_exp_from(base, power, move |s| (-gamma * s, 1.0));
-                            vector::square_times(0, factor, power, values);
                         }
-                        How::Power { factor, times } => {
-                            vector::square_times(times, factor, power, values);
-                        }
+                        How::Power { times, .. } => vector::square_times(times, power),
                     }
+                    let factor = match member.how {
+                        How::Map => 1.0,
+                        How::Exponential { factor, .. } | How::Power { factor, .. } => {
+                            if scales.is_none() {
+                                visit(member.slot, row, factor, power);
+                                continue;
+                            }
+                            values.copy_from_slice(power);
+                            factor
+                        }
+                    };
                     if let Some(scales) = scales {
                         let normaliser = member.map.normaliser();
-                        vector::scale_by(normaliser.scale_of(at), scales, values);
+                        vector::scale_by(factor * normaliser.scale_of(at), scales, values);
                         if let Some(itself) = itself {
                             values[itself] = Normaliser::own(scales[itself]);
                         }
                     }
-                    visit(member.slot, row, values);
+                    visit(member.slot, row, 1.0, values);
                 }
             }
         }
