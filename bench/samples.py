@@ -86,7 +86,8 @@ def exact(bench: Bench) -> list[str]:
     lines = Table("machine", "sharing", "objective: kept", "objective: streamed", "bound: kept", "bound: streamed", "within the gaps")
     for machine, flags in machines.items():
         for sharing in ["common", "pscs", "group", "independent"] if machine != "svdd" else ["simplex", "tang"]:
-            command = ["fit", *flags, "--machine", machine, "--sharing", sharing, "--no-baselines", "--quiet", "--json"]
+            command = ["fit", *flags, "--machine", machine, "--sharing", sharing, *(["--beta", "0.5"] if sharing == "tang" else [])]
+            command += ["--kernel", "linear", "--kernel", "rbf:sigma=median*0.5|1|2", "--no-baselines", "--quiet", "--json"]
             kept, ours = (json.loads(bench.program("mtmkl", *command, "--storage", storage)) for storage in ("kept", "streamed"))
             is_same = ours["bound"] <= kept["objective"] and kept["bound"] <= ours["objective"]
             bench.record(exact=machine, sharing=sharing, kept=kept["objective"], streamed=ours["objective"], same=is_same)
@@ -95,7 +96,7 @@ def exact(bench: Bench) -> list[str]:
     return [
         "### Exact",
         "",
-        f"{count:,} rows of letter, the usual four kernels, a certified gap of 1e-4: four classes, each against the others, on all rows; "
+        f"{count:,} rows of letter, linear and three Gaussian kernels, a gap of 1e-4: four classes, each against the others, on all rows; "
         "for the other machines four tasks of as many rows. SVDD has no optimum on sets of weights that hold 0. Neither objective is below "
         "the other's bound where both certificates are true.",
         "",
