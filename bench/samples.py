@@ -107,7 +107,7 @@ def exact(bench: Bench) -> list[str]:
 def price(bench: Bench) -> list[str]:
     table = Table("set", "n", "d", "C", "gap", "ours", "SVC", "ratio", "support", "SVC's", "passes", "peak (GiB)")
     for name, (rows, labels) in problems(bench).items():
-        # At C = 1 and 1e-4 what takes an hour at C = 10 is left out.
+        # The hardest is measured to one gap.
         for C, gaps in ((10.0, (1e-3,) if name == "ocr_letters" else (1e-3, 1e-4)), (1.0, (1e-3,))):
             svc = SVC(kernel="rbf", gamma="scale", C=C, cache_size=2000)
             theirs = seconds(lambda svc=svc, rows=rows, labels=labels: svc.fit(rows, labels))
@@ -132,11 +132,12 @@ def price(bench: Bench) -> list[str]:
     return ["### Ten kernels beside one SVC", "", TEXT, "", *table.lines]
 
 
-def made(count: int, columns: int = 50, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes around a curved border in five of the columns, with this share of labels at random."""
+def made(count: int, columns: int = 50, noise: float = 0.03) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes on the sides of a curved border in five of the columns, the others a tenth as wide, and this share of labels turned round."""
     rng = np.random.default_rng(count)
     x = rng.normal(size=(count, columns))
-    side = x[:, 0] + x[:, 1] * x[:, 2] + np.sin(2 * x[:, 3]) + 0.5 * x[:, 4]
+    x[:, 5:] *= 0.1
+    side = x[:, 0] + x[:, 1] * x[:, 2] + 0.5 * x[:, 3] + 0.5 * x[:, 4]
     y = np.where(side > 0, 1.0, -1.0)
     flipped = rng.random(count) < noise
     return x, np.where(flipped, -y, y)
@@ -158,17 +159,17 @@ def growth(bench: Bench) -> list[str]:
     return [
         "### Growth",
         "",
-        f"A made set of 50 columns, of which five tell the classes apart, with a tenth of the labels turned round; ten kernels "
+        f"A made set of 50 columns, of which five tell the classes apart, the others a tenth as wide, 3 % of the labels turned round; ten kernels "
         f"({', '.join(MADE_KERNELS)}), C = {MADE_C:g}, a certified gap of 1e-3, two threads, at most 4 GiB.",
         "",
         *table.lines,
     ]
 
 
-MADE_C = 0.1
+MADE_C = 1.0
 MADE_KERNELS = ["linear", "poly:degree=2", "rbf:sigma=median*0.5|0.7|1|1.4|2|2.8|4|8"]
 
-PARTS: dict[str, Callable[[Bench], list[str]]] = {"exact": exact, "price": price, "growth": growth}
+PARTS: dict[str, Callable[[Bench], list[str]]] = {"exact": exact, "growth": growth, "price": price}
 
 
 def run(bench: Bench) -> list[str]:
