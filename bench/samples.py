@@ -133,7 +133,7 @@ def price(bench: Bench) -> list[str]:
 
 
 def made(count: int, columns: int = 50, noise: float = 0.03) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes on the sides of a curved border in five of the columns, the others a tenth as wide, and this share of labels turned round."""
+    """Two classes beside a curved border in five of the columns, the others a tenth as wide; this share of labels is turned round."""
     rng = np.random.default_rng(count)
     x = rng.normal(size=(count, columns))
     x[:, 5:] *= 0.1
@@ -159,8 +159,8 @@ def growth(bench: Bench) -> list[str]:
     return [
         "### Growth",
         "",
-        f"A made set of 50 columns, of which five tell the classes apart, the others a tenth as wide, 3 % of the labels turned round; ten kernels "
-        f"({', '.join(MADE_KERNELS)}), C = {MADE_C:g}, a certified gap of 1e-3, two threads, at most 4 GiB.",
+        f"A made set of 50 columns, of which five tell the classes apart, the others a tenth as wide, 3 % of labels turned round; "
+        f"ten kernels ({', '.join(MADE_KERNELS)}), C = {MADE_C:g}, a certified gap of 1e-3, two threads, at most 4 GiB.",
         "",
         *table.lines,
     ]
