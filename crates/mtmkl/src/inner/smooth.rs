@@ -466,7 +466,7 @@ impl Smooth<'_> {
     }
 }
 
-/// A change of this sign's room, bent so that it never uses it up: itself up to half of the room r, r (1 − r/4c) for a change of c beyond.
+/// A change, bent so that it never uses up the room r on its way: itself up to half of r, r (1 − r/4c) for a change of c beyond.
 fn bent(change: f64, room: f64) -> f64 {
     if change.abs() <= 0.5 * room.abs() {
         change

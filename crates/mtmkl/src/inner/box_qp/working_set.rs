@@ -4,7 +4,7 @@
 //! one of ours on |A| samples. The slopes q − Kβ on all samples then say what the point is worth for the whole programme, and who is to
 //! be in A next: free samples, those whose slope says that they should move, and those that nearly should. ḡ never falls.
 
-use super::super::rounding::{noise, objective, product_errors, target};
+use super::super::rounding::{linear_term, noise, objective, product_errors, target};
 use super::super::{Effort, Here, Point, Solved};
 use super::free_set::{free_variables, is_free};
 use super::{BoxQp, KeptFactor, Memory, Qp, gap, multiplier, policy};
@@ -15,7 +15,7 @@ use crate::view::View;
 
 /// A part of all samples that should move is solved until its gap is this share of what is small enough for all: small steps within it cost
 /// less than one more sweep (letter, 20,000 rows: 8.8 s, and 14.1 s to a share of the gap that there was). Where only some of them have
-/// room, to this share of the gap that there is: the next part moves them anyway.
+/// room, to this share of the gap that the part has by itself: the next part moves them anyway, but not to move at all would be the end.
 const SHARE: f64 = 0.1;
 /// Samples beside those that should move, as a share of them: those that are the nearest to it.
 const NEAR: f64 = 0.2;
@@ -67,17 +67,13 @@ pub(in crate::inner) fn round(
         )
     };
     if part.len() > 1 {
-        let size = value.abs();
-        let effort = Effort {
-            accuracy: SHARE * if is_whole { enough } else { now } / size.max(f64::MIN_POSITIVE),
-            size,
-            ..*effort
-        };
         let place = Part {
             samples: &part,
             view: grams.view.then(&View::of(part.as_slice())),
+            is_whole,
+            enough,
         };
-        let moved = place.improve(solver, point, &product, grams, theta, &effort);
+        let moved = place.improve(solver, point, &product, grams, theta, effort);
         progress.steps += moved.steps;
         if moved.has_moved {
             return None;
@@ -247,6 +243,10 @@ struct Part<'a> {
     samples: &'a [usize],
     /// As rows of the set.
     view: View,
+    /// All that should move.
+    is_whole: bool,
+    /// The gap of all samples that is small enough.
+    enough: f64,
 }
 
 /// What became of a part.
@@ -327,6 +327,19 @@ impl Part<'_> {
             sum: *sum,
             memory: &mut memory,
         };
+        let now = linear_term(&dual, &rows);
+        let wanted = if self.is_whole {
+            self.enough
+        } else {
+            dual.scale * gap(&inner.qp(&now), &beta, &inside)
+        };
+        // Relative to what the part has by itself, which can be much more than all have together: its others are a linear term.
+        let size = (dual.scale * objective(&now, &beta, &inside)).abs();
+        let effort = Effort {
+            accuracy: SHARE * wanted.max(self.enough) / size.max(f64::MIN_POSITIVE),
+            size,
+            ..*effort
+        };
         let mut local = Point::new(beta.clone(), self.samples.len(), &point.ledger);
         local.set_product(inside, theta);
         let here = Here {
@@ -334,7 +347,7 @@ impl Part<'_> {
             rows: &rows,
             theta,
         };
-        let solved = policy::solve(&mut inner, &mut local, here, effort, false);
+        let solved = policy::solve(&mut inner, &mut local, here, &effort, false);
         solver.memory.is_hard = memory.is_hard;
         solver.memory.spare = rows.into_memory();
         solver.memory.kept =
