@@ -281,6 +281,30 @@ impl Part<'_> {
         }
     }
 
+    /// How far this part is to be solved from β and Kβ: relative to what it has by itself, which can be much more than all have together, since
+    /// the others are a linear term.
+    fn effort<'e>(
+        &self,
+        inner: &BoxQp<'_>,
+        rows: &CombinedRows<'_>,
+        (beta, product): (&[f64], &[f64]),
+        effort: &Effort<'e>,
+    ) -> Effort<'e> {
+        let linear = linear_term(inner.dual, rows);
+        let scale = inner.dual.scale;
+        let wanted = if self.is_whole {
+            self.enough
+        } else {
+            scale * gap(&inner.qp(&linear), beta, product)
+        };
+        let size = (scale * objective(&linear, beta, product)).abs();
+        Effort {
+            accuracy: SHARE * wanted.max(self.enough) / size.max(f64::MIN_POSITIVE),
+            size,
+            ..*effort
+        }
+    }
+
     fn improve(
         &self,
         solver: &mut BoxQp<'_>,
@@ -327,19 +351,7 @@ impl Part<'_> {
             sum: *sum,
             memory: &mut memory,
         };
-        let now = linear_term(&dual, &rows);
-        let wanted = if self.is_whole {
-            self.enough
-        } else {
-            dual.scale * gap(&inner.qp(&now), &beta, &inside)
-        };
-        // Relative to what the part has by itself, which can be much more than all have together: its others are a linear term.
-        let size = (dual.scale * objective(&now, &beta, &inside)).abs();
-        let effort = Effort {
-            accuracy: SHARE * wanted.max(self.enough) / size.max(f64::MIN_POSITIVE),
-            size,
-            ..*effort
-        };
+        let effort = self.effort(&inner, &rows, (&beta, &inside), effort);
         let mut local = Point::new(beta.clone(), self.samples.len(), &point.ledger);
         local.set_product(inside, theta);
         let here = Here {
