@@ -161,7 +161,8 @@ impl<'a> Transcript<'a> {
     }
 }
 
-/// Text without what changes from run to run and from machine to machine: times, the version, the last digits of bounds.
+/// Text without what changes from run to run and from machine to machine: times, the version, bounds, digits after the
+/// third.
 pub(crate) fn steady(text: &str) -> String {
     let text = text.replace(env!("CARGO_PKG_VERSION"), "[version]");
     let mut result = String::new();
@@ -187,6 +188,7 @@ pub(crate) fn steady(text: &str) -> String {
                     (_, "s" | "ms") => "[time]".to_string(),
                     ("within", "%") if certificate => "[gap]".to_string(),
                     ("between" | "and", _) if certificate => format!("[bound]{rest}"),
+                    _ if (4..=6).contains(&decimals(number)) => format!("{}{rest}", short(number)),
                     _ => (*word).to_string(),
                 }
             })
@@ -197,7 +199,21 @@ pub(crate) fn steady(text: &str) -> String {
     result
 }
 
-/// JSON without times and gaps, numbers to four digits.
+/// How many digits stand behind the point, as in 0.5140; none in 1e-9.
+fn decimals(number: &str) -> usize {
+    match number.split_once('.') {
+        Some((_, digits)) if digits.bytes().all(|digit| digit.is_ascii_digit()) => digits.len(),
+        _ => 0,
+    }
+}
+
+/// A number to three decimals, as wide as it was, since an optimum within 1e-9 may move its weights by 1e-5.
+fn short(number: &str) -> String {
+    let rounded = (number.parse::<f64>().unwrap() * 1e3).round() / 1e3 + 0.0;
+    format!("{rounded:>width$.3}", width = number.len())
+}
+
+/// JSON without times and gaps, numbers to three digits.
 pub(crate) fn steady_json(value: &Value) -> String {
     serde_json::to_string_pretty(&rounded(value)).unwrap()
 }
@@ -206,7 +222,7 @@ fn rounded(value: &Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => {
             let number = number.as_f64().unwrap();
-            let short = (number * 1e4).round() / 1e4;
+            let short = (number * 1e3).round() / 1e3;
             // Adding zero turns -0 into 0.
             Value::from(short + 0.0)
         }

@@ -4,7 +4,7 @@ use crate::fixture::{
     Folder, Transcript, curve, steady_json, three_classes, two_classes, two_tasks,
 };
 
-/// Solved so well that four digits are the same everywhere.
+/// Solved so well that three digits are the same everywhere.
 const EXACT: &str = "--tol 1e-9";
 
 fn tables() -> Folder {
