@@ -16,6 +16,7 @@ fn request(accuracy: f64) -> Request {
         accuracy,
         curvature: false,
         stop: Stop::never(),
+        rounds: mtmkl::Rounds::default(),
     }
 }
 

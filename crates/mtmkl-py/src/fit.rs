@@ -225,6 +225,7 @@ impl Limits {
             seed: self.seed,
             start: None,
             stop,
+            rounds: mtmkl::Rounds::default(),
             observer: None,
         })
     }

@@ -263,6 +263,7 @@ fn precisely(engine: &mut impl Engine, theta: &Grid) -> Evaluation {
         accuracy: 1e-14,
         curvature: true,
         stop: Stop::never(),
+        rounds: mtmkl::Rounds::default(),
     };
     engine.evaluate(theta, &request).unwrap()
 }
@@ -373,6 +374,7 @@ pub fn unfinished_solves_are_certified(cases: &[Case]) {
                 accuracy,
                 curvature: false,
                 stop: Stop::never(),
+                rounds: mtmkl::Rounds::default(),
             };
             let evaluation = engine.evaluate(&theta, &request).unwrap();
             let bound = evaluation.constant(&theta)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::pool::Pool;
+use crate::rounds::Rounds;
 
 /// A request to stop that any thread may make, and a deadline.
 ///
@@ -178,6 +179,8 @@ pub struct Run<'a> {
     pub pool: Option<Pool>,
     /// Cancellation, and the deadline.
     pub stop: Stop,
+    /// How far an evaluation is, where it takes rounds.
+    pub rounds: Rounds,
     /// Told about each pass.
     pub observer: Option<&'a mut dyn Observer>,
 }
@@ -190,6 +193,7 @@ impl Default for Run<'_> {
             seed: 0,
             pool: None,
             stop: Stop::never(),
+            rounds: Rounds::default(),
             observer: None,
         }
     }
@@ -222,6 +226,7 @@ impl Run<'_> {
             seed: self.seed,
             pool: self.pool.clone(),
             stop: self.stop.clone(),
+            rounds: self.rounds.clone(),
             observer: None,
         }
     }

@@ -275,6 +275,7 @@ mod grids {
             accuracy: 1e-3,
             curvature: true,
             stop: Stop::never(),
+            rounds: mtmkl::Rounds::default(),
         };
         let wrong = [
             Grid::zeros(0, 2),

@@ -84,6 +84,7 @@ fn look(problem: &Problem, storage: Storage, precision: Precision, threads: usiz
         accuracy: 1e-13,
         curvature: true,
         stop: Stop::never(),
+        rounds: mtmkl::Rounds::default(),
     };
     let evaluation = engine.evaluate(&theta, &request).unwrap();
     let curvature = evaluation.curvature.unwrap();

@@ -274,6 +274,7 @@ fn curvature_is_the_second_derivative() {
         accuracy: 1e-13,
         curvature: true,
         stop: Stop::never(),
+        rounds: mtmkl::Rounds::default(),
     };
     let theta = Grid::filled(2, 4, 0.3);
     let at = |theta: &Grid| prepared.engine().evaluate(theta, &request).unwrap();

@@ -127,7 +127,7 @@ fn answers(operator: &dyn Operator, view: &View) -> Vec<Vec<f64>> {
     operator.entries(view, 2, &[4, 0, 2], &weights, &mut entries);
     answers.push(entries);
     let mut combined = vec![0.0; count * count];
-    operator.combine(view, &weights, &mut combined);
+    operator.combine(view, &weights, &mut combined, &mtmkl::Stop::never());
     answers.push(combined);
     let mut on_support = vec![f64::NAN; kernels * support.len()];
     let mut by_change = vec![1.0; kernels * count];

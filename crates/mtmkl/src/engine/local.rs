@@ -13,6 +13,7 @@ use crate::inner::{Effort, Fitted, Here, Progress, Solved, State, TaskEvaluation
 use crate::linalg::axpy;
 use crate::machine::{Conjugate, Dual};
 use crate::pool::Pool;
+use crate::rounds::Rounds;
 use crate::run::Stop;
 use crate::view::View;
 
@@ -79,6 +80,17 @@ fn make_rows_of_support(jobs: &[Job<'_>], tasks: &[TaskData], theta: &Grid, most
                 rows.row(i);
             }
         });
+    }
+}
+
+/// One more round of all tasks.
+fn note_round(rounds: &Rounds, progress: &mut [Progress]) {
+    let sum = |of: fn(&Progress) -> f64| -> f64 { progress.iter().map(of).sum() };
+    let size = sum(Progress::size).max(f64::MIN_POSITIVE);
+    let (gap, enough) = (sum(|task| task.gap), sum(|task| task.enough));
+    rounds.note(gap / size, enough / size);
+    for task in progress {
+        rounds.add_pairs(std::mem::take(&mut task.pairs));
     }
 }
 
@@ -259,14 +271,16 @@ impl LocalEngine {
 
     /// β of all tasks by working sets: parts are solved by themselves, and U_m = K_mβ follows on all samples in one sweep for all tasks that see
     /// the same.
-    fn solve_streamed(&mut self, theta: &Grid, effort: &Effort<'_>) -> Vec<Solved> {
+    fn solve_streamed(&mut self, theta: &Grid, request: &Request) -> Vec<Solved> {
+        let effort = &self.effort(request);
         let count = self.tasks.len();
         let mut solved: Vec<Option<Solved>> = std::iter::repeat_with(|| None).take(count).collect();
         let mut progress: Vec<Progress> = std::iter::repeat_with(Progress::default)
             .take(count)
             .collect();
         // What β is worth at the start has to be known, whoever asks to stop.
-        self.sweep(&Stop::never());
+        request.rounds.begin();
+        self.sweep(&Stop::never(), &request.rounds);
         loop {
             let (grams, tasks) = (&self.grams, &self.tasks);
             let open = self.states.iter_mut().zip(&mut progress).zip(&mut solved);
@@ -293,15 +307,16 @@ impl LocalEngine {
                     open.iter_mut().for_each(round);
                 }
             });
+            note_round(&request.rounds, &mut progress);
             if solved.iter().all(Option::is_some) {
                 return solved.into_iter().flatten().collect();
             }
-            self.sweep(effort.stop);
+            self.sweep(effort.stop, &request.rounds);
         }
     }
 
     /// U follows β of every task, on all samples; or β stays where U is known.
-    fn sweep(&mut self, stop: &Stop) {
+    fn sweep(&mut self, stop: &Stop, rounds: &Rounds) {
         let groups = self.groups(|_, _| true);
         for group in groups {
             let grams = self.tasks[group[0]].seen_in(&self.grams);
@@ -309,9 +324,10 @@ impl LocalEngine {
             let changes: Vec<ByChange<'_>> = (group.iter())
                 .filter_map(|&task| slots[task].take()?.follow(grams))
                 .collect();
-            let is_made = self.pool.install(|| grams.sweep(changes, stop));
+            let pairs = self.pool.install(|| grams.sweep(changes, stop));
+            rounds.add_pairs(pairs.unwrap_or(0) as f64);
             for &task in &group {
-                self.states[task].settle(is_made);
+                self.states[task].settle(pairs.is_some());
             }
         }
     }
@@ -362,7 +378,7 @@ impl Engine for LocalEngine {
         self.check(theta)?;
         let effort = self.effort(request);
         let inner = if self.is_streamed() {
-            self.solve_streamed(theta, &effort)
+            self.solve_streamed(theta, request)
         } else {
             let inner = self.for_each_task(theta, |number, task, state, grams, rows| {
                 let theta = theta.row(number);

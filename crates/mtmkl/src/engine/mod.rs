@@ -17,6 +17,7 @@ pub use crate::inner::{Curvature, Fitted};
 
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
+use crate::rounds::Rounds;
 use crate::run::Stop;
 
 /// What a solver wants to know at one θ.
@@ -28,6 +29,8 @@ pub struct Request {
     pub curvature: bool,
     /// Give up early, at the best feasible point so far.
     pub stop: Stop,
+    /// Told of each round, where the evaluation takes many.
+    pub rounds: Rounds,
 }
 
 /// J and its derivatives at one θ, for a feasible α that is optimal up to the gaps.

@@ -143,9 +143,8 @@ impl Needs {
         };
         let largest = self.largest();
         if streamed {
-            // All of a working set may be free.
-            let with = |count| {
-                let mut wider = with_free(room, count);
+            let with = |count: usize| {
+                let mut wider = with_free(room, count.min(MOST_FACTORED));
                 wider.tasks.working_set = count;
                 wider
             };
@@ -174,7 +173,7 @@ impl Needs {
         let mut room = Room::least();
         if streamed {
             let count = self.largest().min(LEAST_WORKING_SET);
-            (room.tasks.working_set, room.tasks.most_free) = (count, count);
+            (room.tasks.working_set, room.tasks.most_free) = (count, count.min(MOST_FACTORED));
         }
         room
     }
@@ -188,6 +187,9 @@ impl Needs {
 
 /// With a smaller working set there would be more sweeps than anybody waits for.
 const LEAST_WORKING_SET: usize = 1000;
+
+/// Where more of a working set are free, small steps cost less than a factorisation, and its memory is worth more as a larger working set.
+const MOST_FACTORED: usize = 6000;
 
 /// The largest number up to `all` that fits, by halving; `None` where not even 0 does.
 fn most(all: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {

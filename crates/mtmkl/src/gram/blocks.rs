@@ -183,9 +183,9 @@ impl Operator for Blocks {
         }
     }
 
-    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> bool {
+    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> Option<u64> {
         let mut tasks = tasks;
-        (0..self.groups.len()).all(|group| {
+        let groups = (0..self.groups.len()).map(|group| {
             let operator = &self.groups[group].operator;
             let (places, members) = self.seen(view, group);
             let mut place = vec![None; operator.samples()];
@@ -213,7 +213,11 @@ impl Operator for Blocks {
                 out: by_kernel(out, kernels),
             });
             let asked: Vec<ByChange<'_>> = asked.collect();
-            let is_made = asked.is_empty() || operator.sweep(&View::of(members), asked, stop);
+            let pairs = if asked.is_empty() {
+                Some(0)
+            } else {
+                operator.sweep(&View::of(members), asked, stop)
+            };
             for (task, _, values) in &parts {
                 let values = values.chunks_exact(places.len().max(1));
                 for (out, values) in tasks[*task].out.iter_mut().zip(values) {
@@ -222,8 +226,9 @@ impl Operator for Blocks {
                     }
                 }
             }
-            is_made
-        })
+            pairs
+        });
+        groups.sum()
     }
 
     fn bytes(&self) -> u64 {

@@ -134,12 +134,12 @@ impl Operator for Composed {
         }
     }
 
-    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64]) {
+    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], stop: &Stop) {
         let shares = self.shares(weights);
         let Some((first, others)) = shares.split_first() else {
             return;
         };
-        first.part.combine(view, &first.weights, out);
+        first.part.combine(view, &first.weights, out, stop);
         let count = view.count(self.samples());
         let rows = out.par_chunks_mut(count.max(1)).enumerate();
         rows.for_each(|(i, row)| {
@@ -171,7 +171,7 @@ impl Operator for Composed {
         }
     }
 
-    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> bool {
+    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> Option<u64> {
         let mut by_part: Vec<Vec<ByChange<'_>>> = self.parts.iter().map(|_| Vec::new()).collect();
         for ByChange { change, out } in tasks {
             for (changes, out) in by_part.iter_mut().zip(self.outs(out)) {
@@ -179,8 +179,10 @@ impl Operator for Composed {
                 changes.push(ByChange { change, out });
             }
         }
-        let mut parts = self.parts.iter().zip(by_part);
-        parts.all(|(part, tasks)| part.sweep(view, tasks, stop))
+        let parts = self.parts.iter().zip(by_part);
+        parts
+            .map(|(part, tasks)| part.sweep(view, tasks, stop))
+            .sum()
     }
 
     fn bytes(&self) -> u64 {

@@ -17,6 +17,7 @@ use super::pairs::mirror;
 use super::plan::square;
 use super::triangle::{PIECE, Stretch, length, pieces};
 use crate::ledger::Ledger;
+use crate::run::Stop;
 use crate::vector;
 use crate::view::View;
 
@@ -310,7 +311,7 @@ impl Operator for Mapped {
         }
     }
 
-    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64]) {
+    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], _stop: &Stop) {
         let n = view.count(self.samples);
         // Each piece of a base is read once.
         let groups = self.by_base(weights.iter().copied());

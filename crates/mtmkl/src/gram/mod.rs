@@ -105,12 +105,13 @@ impl TaskGrams<'_> {
     }
 
     /// Σ_(m, a) a K_m, N_t × N_t, row by row, where possible in memory that is there; what is taken anew has room for an eighth more samples, up
-    /// to `most`.
+    /// to `most`. Worth nothing where `stop` comes first.
     fn combined(
         &self,
         weights: &[(usize, f64)],
         spare: Option<Memory<f64>>,
         most: usize,
+        stop: &Stop,
     ) -> Memory<f64> {
         let n = self.count();
         let room = n.max(most.min(n + n / 8));
@@ -122,7 +123,8 @@ impl TaskGrams<'_> {
             }
             None => Memory::passing(room * room, self.grams.ledger()),
         };
-        self.grams.combine(self.view, weights, &mut all[..n * n]);
+        self.grams
+            .combine(self.view, weights, &mut all[..n * n], stop);
         all
     }
 
@@ -131,9 +133,12 @@ impl TaskGrams<'_> {
         self.grams.images(self.view, tasks);
     }
 
-    /// U_m on all samples by the changes of β; false where `stop` came first.
-    pub(crate) fn sweep(&self, tasks: Vec<ByChange<'_>>, stop: &Stop) -> bool {
-        tasks.is_empty() || self.grams.sweep(self.view, tasks, stop)
+    /// U_m on all samples by the changes of β, and the pairs of samples that took; `None` where `stop` came first.
+    pub(crate) fn sweep(&self, tasks: Vec<ByChange<'_>>, stop: &Stop) -> Option<u64> {
+        if tasks.is_empty() {
+            return Some(0);
+        }
+        self.grams.sweep(self.view, tasks, stop)
     }
 
     /// K_m(i, i).

@@ -62,8 +62,9 @@ pub trait Operator: Debug + Send + Sync {
         out.copy_from_slice(&row[1..]);
     }
 
-    /// out ← Σ_(m, a) a K_m, all rows together; `out` comes with zeros. Threads may share the work; who does what makes no difference.
-    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64]) {
+    /// out ← Σ_(m, a) a K_m, all rows together; `out` comes with zeros. Threads may share the work; who does what makes no difference. Where
+    /// `stop` comes first, what is written is worth nothing.
+    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], _stop: &Stop) {
         let count = view.count(self.samples());
         out.par_chunks_mut(count.max(1))
             .enumerate()
@@ -104,11 +105,11 @@ pub trait Operator: Debug + Send + Sync {
         false
     }
 
-    /// U_m on all samples of all these tasks, which see the same rows, by the changes of their β. False where `stop` came first: what is
-    /// written then is worth nothing.
-    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, _stop: &Stop) -> bool {
+    /// U_m on all samples of all these tasks, which see the same rows, by the changes of their β; how many pairs of samples that took. `None`
+    /// where `stop` came first: what is written then is worth nothing.
+    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, _stop: &Stop) -> Option<u64> {
         self.images(view, tasks.into_iter().map(Image::Change).collect());
-        true
+        Some(0)
     }
 
     /// Bytes that it keeps; those of the caller's are not counted.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::operator::Operator;
 use crate::ledger::Ledger;
+use crate::run::Stop;
 use crate::view::View;
 
 /// Some kernels and some samples of another operator.
@@ -76,8 +77,8 @@ impl Operator for Restricted {
             .add_kernels(&view, i, &self.weights(weights), out);
     }
 
-    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64]) {
+    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], stop: &Stop) {
         let view = self.view.then(view);
-        self.whole.combine(&view, &self.weights(weights), out);
+        self.whole.combine(&view, &self.weights(weights), out, stop);
     }
 }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::TaskGrams;
 use super::memory::Memory;
 use crate::ledger::{self, Guard, LARGE};
+use crate::run::Stop;
 use crate::vector;
 
 /// The combined kernel of one θ, row by row.
@@ -26,6 +27,8 @@ pub(crate) struct CombinedRows<'a> {
     spare: Mutex<Option<Memory<f64>>>,
     /// What is taken anew has room for more samples, but for no more than these.
     most: usize,
+    /// Where this comes first, rows are worth nothing.
+    stop: Stop,
 }
 
 #[derive(Debug)]
@@ -70,14 +73,17 @@ impl<'a> CombinedRows<'a> {
             are_kept: true,
             spare: Mutex::default(),
             most: 0,
+            stop: Stop::never(),
         }
     }
 
-    /// The same with memory that may be used again, and where there is too little of it, with room for more samples, up to so many.
-    pub(crate) fn in_memory(self, spare: Option<Memory<f64>>, most: usize) -> Self {
+    /// The same with memory that may be used again, and where there is too little of it, with room for more samples, up to so many. Where `stop`
+    /// comes before all rows are made, they are worth nothing: whoever asks for one is to ask whether it has come, too.
+    pub(crate) fn in_memory(self, spare: Option<Memory<f64>>, most: usize, stop: &Stop) -> Self {
         Self {
             spare: Mutex::new(spare),
             most,
+            stop: stop.clone(),
             ..self
         }
     }
@@ -132,7 +138,8 @@ impl<'a> CombinedRows<'a> {
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .take();
-                    self.grams.combined(&self.weights, spare, self.most)
+                    self.grams
+                        .combined(&self.weights, spare, self.most, &self.stop)
                 });
                 &rows[i * n..(i + 1) * n]
             }

@@ -281,7 +281,7 @@ impl Operator for Streamed {
         self.add_row(view.position(i), &columns, weights, out);
     }
 
-    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64]) {
+    fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], stop: &Stop) {
         let positions = self.positions(view);
         let n = positions.len();
         if n == 0 {
@@ -290,7 +290,8 @@ impl Operator for Streamed {
         let groups = self.groups(weights.iter().map(|(kernel, _)| *kernel));
         let chunks = self.chunks(&groups, &positions);
         let blocks = out.par_chunks_mut(ROWS * n).zip(positions.par_chunks(ROWS));
-        blocks.enumerate().for_each(|(number, (out, block))| {
+        let blocks = blocks.enumerate().filter(|_| !stop.now());
+        blocks.for_each(|(number, (out, block))| {
             let until = number * ROWS + block.len();
             let block = self.block(&groups, block);
             let mut scratch = Scratch::default();
@@ -337,7 +338,7 @@ impl Operator for Streamed {
         }
     }
 
-    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> bool {
+    fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> Option<u64> {
         let positions = self.positions(view);
         let changes = Changes::new(&tasks, positions.len());
         let groups = self.groups(0..self.kernels());
@@ -371,7 +372,8 @@ impl Operator for Streamed {
                     );
                 }
             });
-        !is_stopped.into_inner()
+        let pairs = positions.len() as u64 * others.len() as u64;
+        (!is_stopped.into_inner()).then_some(pairs)
     }
 
     fn bytes(&self) -> u64 {

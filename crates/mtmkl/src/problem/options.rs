@@ -7,6 +7,7 @@ use crate::gram::{Definiteness, Storage};
 use crate::ledger::Ledger;
 use crate::model::Model;
 use crate::pool::Pool;
+use crate::rounds::Rounds;
 use crate::run::{Observer, Run, Stop};
 
 /// How precisely the values of Gram matrices are kept.
@@ -75,6 +76,8 @@ pub struct Fitting<'a> {
     pub start: Option<&'a Model>,
     /// Cancellation.
     pub stop: Stop,
+    /// How far an evaluation is, where it takes rounds: a clone of this says it on any thread.
+    pub rounds: Rounds,
     /// Told about each pass.
     pub observer: Option<&'a mut dyn Observer>,
 }
@@ -86,6 +89,7 @@ impl Default for Fitting<'_> {
             max_passes,
             seed,
             stop,
+            rounds,
             ..
         } = Run::default();
         Self {
@@ -95,6 +99,7 @@ impl Default for Fitting<'_> {
             seed,
             start: None,
             stop,
+            rounds,
             observer: None,
         }
     }
@@ -121,6 +126,7 @@ impl Fitting<'_> {
             seed: self.seed,
             pool: None,
             stop,
+            rounds: self.rounds.clone(),
             observer: None,
         }
     }

@@ -11,6 +11,7 @@ use crate::kernel::KernelView;
 use crate::model::Model;
 use crate::pool::Pool;
 use crate::problem::{Fitting, Prepared, Problem, ProblemSpec};
+use crate::rounds::Rounds;
 use crate::run::Stop;
 
 /// Rows of each sample set: those to learn from, and those kept aside.
@@ -63,6 +64,7 @@ impl Limits {
             seed: self.seed,
             start: last.filter(|_| self.warm),
             stop: self.stop.clone(),
+            rounds: Rounds::default(),
             observer: None,
         }
     }

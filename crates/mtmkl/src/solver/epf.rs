@@ -336,6 +336,7 @@ impl Solver for Epf {
             accuracy: inner_accuracy(1.0, run.tolerance),
             curvature: false,
             stop: certificate.stop.clone(),
+            rounds: run.rounds.clone(),
         };
         let mut search = Search {
             epf: self,

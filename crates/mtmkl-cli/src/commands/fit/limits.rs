@@ -32,6 +32,7 @@ pub(in crate::commands) fn fitting_of<'a>(
         seed: args.seed,
         start: None,
         stop: stop.clone(),
+        rounds: progress.rounds().clone(),
         observer: Some(progress),
     })
 }

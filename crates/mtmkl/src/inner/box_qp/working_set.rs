@@ -30,6 +30,11 @@ pub(crate) struct Progress {
     /// ḡ of the last round, and rounds since it rose.
     value: Option<f64>,
     idle: usize,
+    /// The gap of the last round, and the one that is small enough.
+    pub(crate) gap: f64,
+    pub(crate) enough: f64,
+    /// Pairs of samples within parts whose kernel values were made.
+    pub(crate) pairs: f64,
 }
 
 /// One more part is solved: Kβ is to be made for what changed. Or there is no need to, and β is the answer.
@@ -53,6 +58,7 @@ pub(in crate::inner) fn round(
     let enough = target(dual, effort, &linear, &point.beta, &product, &diagonal);
     let value = dual.scale * objective(&linear, &point.beta, &product);
     progress.note(value, WORTH * enough);
+    (progress.gap, progress.enough) = (now, enough);
     let is_done = now <= enough || effort.stop.now() || progress.idle > IDLE_ROUNDS;
     let (part, is_whole) = if is_done {
         (Vec::new(), true)
@@ -75,6 +81,7 @@ pub(in crate::inner) fn round(
         };
         let moved = place.improve(solver, point, &product, grams, theta, effort);
         progress.steps += moved.steps;
+        progress.pairs += 0.5 * (part.len() as f64).powi(2);
         if moved.has_moved {
             return None;
         }
@@ -99,6 +106,11 @@ pub(in crate::inner) fn round(
 }
 
 impl Progress {
+    /// |ḡ| of the last round.
+    pub(crate) fn size(&self) -> f64 {
+        self.value.map_or(0.0, f64::abs)
+    }
+
     /// ḡ as it is now, and by how much it has to have risen.
     fn note(&mut self, value: f64, least: f64) {
         let has_risen = self.value.is_none_or(|before| value > before + least);
@@ -320,10 +332,19 @@ impl Part<'_> {
             grams: grams.grams,
             view: &self.view,
         };
-        let rows = CombinedRows::new(seen, theta)
-            .in_memory(solver.memory.spare.take(), effort.allowance.working_set);
+        let spare = solver.memory.spare.take();
+        let rows = CombinedRows::new(seen, theta).in_memory(
+            spare,
+            effort.allowance.working_set,
+            effort.stop,
+        );
         let beta = self.of(all, &point.beta);
         let by_sample = own.sums(&beta);
+        rows.make_together();
+        if effort.stop.now() {
+            solver.memory.spare = rows.into_memory();
+            return Moved::default();
+        }
         let inside = rows.product(&by_sample);
         // q_A − K_AB β_B
         let mut linear = self.of(all, &solver.dual.linear);

@@ -120,6 +120,7 @@ impl<'a> Search<'a> {
             accuracy: inner_accuracy(1.0, run.tolerance),
             curvature: true,
             stop: certificate.stop.clone(),
+            rounds: run.rounds.clone(),
         };
         let theta = sharing.theta(&parts);
         let first = evaluate(engine, sharing, &certificate, &theta, &request)?;
