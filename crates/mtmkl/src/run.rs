@@ -33,6 +33,14 @@ impl Stop {
         }
     }
 
+    /// The same request with a deadline half as far away.
+    pub(crate) fn in_half_the_time(&self) -> Self {
+        let left = self
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        left.map_or_else(|| self.clone(), |left| self.with_limit(left / 2))
+    }
+
     /// Ask to stop at the best point so far.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
@@ -259,5 +267,7 @@ mod tests {
         assert!(late.is_late());
         assert!(late.with_limit(Duration::from_mins(1)).is_late());
         assert!(!Stop::never().with_limit(Duration::from_mins(1)).is_late());
+        assert!(late.in_half_the_time().is_late());
+        assert!(!Stop::never().in_half_the_time().is_late());
     }
 }

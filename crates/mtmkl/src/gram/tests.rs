@@ -401,7 +401,7 @@ fn compare(kept: &dyn Operator, streamed: &dyn Operator, view: &View, random: &m
     let combined = |grams: &dyn Operator, threads: usize| {
         let mut out = vec![0.0; n * n];
         on(threads, || {
-            grams.combine(view, &weights, &mut out, &crate::run::Stop::never())
+            grams.combine(view, &weights, &mut out, &crate::run::Stop::never());
         });
         out
     };

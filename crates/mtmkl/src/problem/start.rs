@@ -124,13 +124,16 @@ pub(super) fn coarse_start(
         return Ok(None);
     }
     let mut found = None;
+    // Where time is short: what it finds has to be certified on all samples, too.
+    let stop = run.stop.in_half_the_time();
     engine.coarser(&mut |coarse| {
-        let start = coarse_start(coarse, solver, sharing, run)?;
         let mut smaller = Run {
             tolerance: run.tolerance.max(COARSE_TOLERANCE),
             max_passes: run.max_passes.min(COARSE_PASSES),
+            stop: stop.clone(),
             ..run.part()
         };
+        let start = coarse_start(coarse, solver, sharing, &smaller)?;
         found = Some(solver.solve(coarse, sharing, start.as_ref(), &mut smaller)?);
         Ok(())
     })?;

@@ -93,6 +93,7 @@ pub fn interruptible() -> Stop {
             std::process::exit(130);
         }
         handle.request();
+        output::note("stopping with the best so far; Ctrl-C again ends at once");
     });
     stop
 }
