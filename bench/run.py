@@ -34,7 +34,10 @@ SECTIONS = [
     "probability",
     "transfer",
     "logistic",
+    "samples_exact",
     "samples",
+    "samples_tasks",
+    "samples_growth",
 ]
 
 

@@ -55,7 +55,6 @@ mod pool;
 mod problem;
 pub mod random;
 mod registry;
-mod rounds;
 pub mod run;
 pub mod select;
 pub mod sharing;
@@ -76,7 +75,6 @@ pub use problem::{
     TargetUnit,
 };
 pub use registry::Registry;
-pub use rounds::{Round, Rounds};
-pub use run::{Observer, Pass, Run, Status, Stop};
+pub use run::{Observer, Pass, Round, Rounds, Run, Status, Stop};
 pub use tree::{NamedLevel, TaskTree};
 pub use view::View;

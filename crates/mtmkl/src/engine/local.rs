@@ -13,8 +13,7 @@ use crate::inner::{Effort, Fitted, Here, Progress, Solved, State, TaskEvaluation
 use crate::linalg::axpy;
 use crate::machine::{Conjugate, Dual};
 use crate::pool::Pool;
-use crate::rounds::Rounds;
-use crate::run::Stop;
+use crate::run::{Rounds, Stop};
 use crate::view::View;
 
 /// One task as the engine needs it.

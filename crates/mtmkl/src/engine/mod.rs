@@ -17,8 +17,7 @@ pub use crate::inner::{Curvature, Fitted};
 
 use crate::error::Result;
 use crate::grid::{Grid, Shape};
-use crate::rounds::Rounds;
-use crate::run::Stop;
+use crate::run::{Rounds, Stop};
 
 /// What a solver wants to know at one θ.
 #[derive(Debug, Clone)]

@@ -7,8 +7,7 @@ use crate::gram::{Definiteness, Storage};
 use crate::ledger::Ledger;
 use crate::model::Model;
 use crate::pool::Pool;
-use crate::rounds::Rounds;
-use crate::run::{Observer, Run, Stop};
+use crate::run::{Observer, Rounds, Run, Stop};
 
 /// How precisely the values of Gram matrices are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -11,8 +11,7 @@ use crate::kernel::KernelView;
 use crate::model::Model;
 use crate::pool::Pool;
 use crate::problem::{Fitting, Prepared, Problem, ProblemSpec};
-use crate::rounds::Rounds;
-use crate::run::Stop;
+use crate::run::{Rounds, Stop};
 
 /// Rows of each sample set: those to learn from, and those kept aside.
 #[derive(Debug, Clone, PartialEq, Eq)]

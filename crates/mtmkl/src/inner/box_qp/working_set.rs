@@ -387,19 +387,23 @@ impl Part<'_> {
         solver.memory.spare = rows.into_memory();
         solver.memory.kept =
             (memory.kept).and_then(|kept| kept.renamed(own, all, |i| self.samples.get(i).copied()));
-        let values = local.beta.iter().zip(&beta);
-        let mut has_moved = false;
-        for (at, (new, old)) in values.enumerate() {
-            if new != old {
-                let (copy, i) = (at / own.samples(), own.sample_of(at));
-                point.beta[copy * all.samples() + self.samples[i]] = *new;
-                has_moved = true;
-            }
-        }
         Moved {
             steps: solved.steps,
-            has_moved,
+            has_moved: self.put(&mut point.beta, all, &beta, &local.beta),
         }
+    }
+
+    /// Moves β of these samples, and says whether any moved.
+    fn put(&self, all_beta: &mut [f64], all: Variables, before: &[f64], after: &[f64]) -> bool {
+        let count = self.samples.len();
+        let moved = before.iter().zip(after).enumerate();
+        let mut has_moved = false;
+        for (at, (_, new)) in moved.filter(|(_, (old, new))| old != new) {
+            let (copy, i) = (at / count, at % count);
+            all_beta[copy * all.samples() + self.samples[i]] = *new;
+            has_moved = true;
+        }
+        has_moved
     }
 }
 

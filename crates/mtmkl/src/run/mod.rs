@@ -1,12 +1,15 @@
 //! How a fit is run: limits, cancellation, progress, and how it ended.
 
+mod rounds;
+
+pub use rounds::{Round, Rounds};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::pool::Pool;
-use crate::rounds::Rounds;
 
 /// A request to stop that any thread may make, and a deadline.
 ///
