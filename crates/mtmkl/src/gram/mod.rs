@@ -104,8 +104,8 @@ impl TaskGrams<'_> {
         self.grams.entries(self.view, i, columns, weights, out);
     }
 
-    /// Σ_(m, a) a K_m, N_t × N_t, row by row, where possible in memory that is there; what is taken anew has room for an eighth more samples, up
-    /// to `most`. Worth nothing where `stop` comes first.
+    /// Σ_(m, a) a K_m, N_t × N_t, row by row, where possible in memory that is there; what is taken anew has room for three times as many samples, up
+    /// to `most`: what is not written costs nothing, and pages that were written need not be had from the system again. Worth nothing where `stop` comes first.
     fn combined(
         &self,
         weights: &[(usize, f64)],
@@ -114,7 +114,7 @@ impl TaskGrams<'_> {
         stop: &Stop,
     ) -> Memory<f64> {
         let n = self.count();
-        let room = n.max(most.min(n + n / 8));
+        let room = n.max(most.min(3 * n));
         let mut all = match spare.filter(|spare| spare.len() >= n * n) {
             Some(mut spare) => {
                 let rows = spare[..n * n].par_chunks_mut(n.max(1));
