@@ -38,6 +38,7 @@ SECTIONS = [
     "samples",
     "samples_tasks",
     "samples_growth",
+    "samples_largest",
 ]
 
 

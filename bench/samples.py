@@ -1,6 +1,6 @@
 """Many samples: ten kernels, their values streamed from rows, beside one SVC.
 
-cargo xtask bench --only samples,samples_exact,samples_growth,samples_tasks
+cargo xtask bench --only samples,samples_exact,samples_growth,samples_tasks,samples_largest
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ TITLE = "Many samples: growth"
 
 MADE_C = 1.0
 MADE_KERNELS = ["linear", "poly:degree=2", "rbf:sigma=median*0.5|0.7|1|1.4|2|2.8|4|8"]
-FIVE_KERNELS = ["linear", "poly:degree=2", "rbf:sigma=median*1|2|4"]
 
 
 def made(count: int, columns: int = 50, noise: float = 0.03) -> tuple[np.ndarray, np.ndarray]:
@@ -50,20 +49,4 @@ def run(bench: Bench) -> list[str]:
         *table.lines,
         "",
         f"![Seconds over samples, logarithmic]({picture.name})",
-        "",
-        *largest(bench),
-    ]
-
-
-def largest(bench: Bench) -> list[str]:
-    """As many rows and columns as the set covertype has, which is not among ours."""
-    count = bench.sizes([581_012], [2000])[0]
-    rows, labels = made(count, 54)
-    answer = streamed(bench, rows, labels, c=MADE_C, tolerance=1e-2, kernels=FIVE_KERNELS)
-    ours, support = answer["whole"][0], answer["support"][0]
-    bench.record(largest=count, ours=ours, support=support, peak=answer["peak"])
-    return [
-        f"{count:,} rows of 54 columns made alike, five kernels ({', '.join(FIVE_KERNELS)}), a certified gap of 1e-2 "
-        f"({answer['gap']:.1e} reached): **{in_seconds(ours)}**, {support:,} support vectors, {answer['passes']} passes, "
-        f"at most {answer['peak'] / 2**30:.1f} GiB."
     ]
