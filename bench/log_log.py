@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 # Okabe and Ito.
 COLOURS = ["#d55e00", "#0072b2", "#009e73", "#cc79a7"]
 WIDTH, HEIGHT = 300, 320
-LEFT, RIGHT, TOP, BOTTOM = 58, 10, 34, 92
+LEFT, RIGHT, TOP, BOTTOM = 58, 14, 34, 92
 
 
 @dataclass
@@ -67,9 +67,14 @@ def draw(panel: Panel, offset: float, low: int, high: int) -> list[str]:
         out.append(f'<path d="M{left} {y:.1f}H{right}" stroke="#d8dee4"/>')
         out.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{seconds(10.0**power)}</text>')
     out.append(f'<path d="M{left} {bottom}H{right}" stroke="#57606a"/>')
-    for place in places:
+    # From the largest on, as far as numbers have room beside each other.
+    free = math.inf
+    for place in reversed(places):
         out.append(f'<path d="M{px(place):.1f} {bottom}v4" stroke="#57606a"/>')
-        out.append(f'<text x="{px(place):.1f}" y="{bottom + 17}" text-anchor="middle" font-size="11">{place:,.0f}</text>')
+        width = 6.2 * len(f"{place:,.0f}")
+        if px(place) + width / 2 <= free:
+            out.append(f'<text x="{px(place):.1f}" y="{bottom + 17}" text-anchor="middle" font-size="11">{place:,.0f}</text>')
+            free = px(place) - width / 2 - 4
     out.append(f'<text x="{(left + right) / 2:.1f}" y="{bottom + 34}" text-anchor="middle" fill="#57606a">{escape(panel.across)}</text>')
     for number, line in enumerate(panel.lines):
         colour = COLOURS[number % len(COLOURS)]
