@@ -87,10 +87,10 @@ fn note_round(rounds: &Rounds, progress: &mut [Progress]) {
     let sum = |of: fn(&Progress) -> f64| -> f64 { progress.iter().map(of).sum() };
     let size = sum(Progress::size).max(f64::MIN_POSITIVE);
     let (gap, enough) = (sum(|task| task.gap), sum(|task| task.enough));
-    rounds.note(gap / size, enough / size);
     for task in progress {
         rounds.add_pairs(std::mem::take(&mut task.pairs));
     }
+    rounds.note(gap / size, enough / size);
 }
 
 /// What the engine of this machine is made of.
@@ -277,8 +277,8 @@ impl LocalEngine {
         let mut progress: Vec<Progress> = std::iter::repeat_with(Progress::default)
             .take(count)
             .collect();
-        // What β is worth at the start has to be known, whoever asks to stop.
         request.rounds.begin();
+        // What β is worth at the start has to be known, whoever asks to stop.
         self.sweep(&Stop::never(), &request.rounds);
         loop {
             let (grams, tasks) = (&self.grams, &self.tasks);
