@@ -1,16 +1,18 @@
-//! Dense algebra on row-major slices. The only file that names faer.
+//! Dense algebra on row-major slices. Nothing else names faer.
 //!
-//! Everything here runs on the calling thread: threads are the engine's and the Gram builder's business, and the result of
-//! each call must not depend on how many there are.
+//! Everything here runs on the calling thread but for the factorisation of large matrices (`blocked.rs`), and no result depends on how many
+//! threads there are.
 
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+mod blocked;
+
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+
+pub(crate) use blocked::SingleCholesky;
 
 /// out (n × m) ← X Z' for X (n × d) and Z (m × d), into part of a larger matrix: rows of `out` start every `stride` values.
 pub(crate) fn products_into(x: &[f64], z: &[f64], d: usize, out: &mut [f64], stride: usize) {
@@ -189,15 +191,13 @@ impl Cholesky {
         n: usize,
         room: Room,
         jitters: impl IntoIterator<Item = f64>,
-        fill: impl Fn(usize, &mut [f64]),
+        fill: impl Fn(usize, &mut [f64]) + Sync,
     ) -> Option<Self> {
         let size = room.size(n);
+        let mut lower = Mat::<f64>::with_capacity(size, size);
+        lower.resize_with(n, n, |_, _| 0.0);
         for jitter in jitters {
-            let mut lower = Mat::<f64>::with_capacity(size, size);
-            lower.resize_with(n, n, |_, _| 0.0);
-            for j in 0..n {
-                fill(j, &mut lower.col_as_slice_mut(j)[j..]);
-            }
+            blocked::fill(lower.as_mut(), &fill);
             let largest = (0..n).fold(0.0_f64, |a, i| a.max(lower[(i, i)].abs()));
             if largest == 0.0 {
                 return None;
@@ -205,19 +205,7 @@ impl Cholesky {
             for i in 0..n {
                 lower[(i, i)] += jitter * largest.max(f64::MIN_POSITIVE);
             }
-            let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(
-                n,
-                Par::Seq,
-                faer::prelude::default(),
-            ));
-            let done = cholesky_in_place(
-                lower.as_mut(),
-                faer::prelude::default(),
-                Par::Seq,
-                MemStack::new(&mut scratch),
-                faer::prelude::default(),
-            );
-            if done.is_ok() && (0..n).all(|i| lower[(i, i)].is_finite()) {
+            if blocked::factor(lower.as_mut()) {
                 return Some(Self { lower });
             }
         }
@@ -324,19 +312,7 @@ pub(crate) fn symmetric_eigen(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec
 
 /// Whether a symmetric matrix is positive definite, as far as Cholesky's algorithm can tell; the factor is written over it.
 pub(crate) fn is_positive_definite(matrix: &mut [f64], n: usize) -> bool {
-    let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(
-        n,
-        Par::Seq,
-        faer::prelude::default(),
-    ));
-    let done = cholesky_in_place(
-        MatMut::from_column_major_slice_mut(matrix, n, n),
-        faer::prelude::default(),
-        Par::Seq,
-        MemStack::new(&mut scratch),
-        faer::prelude::default(),
-    );
-    done.is_ok() && (0..n).all(|i| matrix[i * n + i].is_finite())
+    blocked::factor(MatMut::from_column_major_slice_mut(matrix, n, n))
 }
 
 /// A factor F (rank × n) with F'F = A for a positive semi-definite A: pivoted Cholesky, cut where what is left is rounding.

@@ -111,10 +111,15 @@ impl LocalEngine {
 
     /// Starts from the dual variables of the smaller problem, the other samples at zero.
     pub(super) fn adopt(&mut self, coarse: &Coarse) {
+        let is_streamed = self.is_streamed();
         let pairs = self.states.iter_mut().zip(&self.tasks);
         let from = coarse.engine.states.iter().zip(&coarse.places);
         for ((state, task), (small, places)) in pairs.zip(from) {
             state.start_at(&task.dual, &small.spread(places, task.dual.variables));
+            if is_streamed {
+                // All that is known of β where somebody asks to stop before the first sweep is made.
+                state.adopt_images(small, places);
+            }
         }
     }
 }

@@ -264,7 +264,7 @@ impl LocalEngine {
         }
     }
 
-    fn is_streamed(&self) -> bool {
+    pub(super) fn is_streamed(&self) -> bool {
         self.grams.iter().any(|grams| grams.is_streamed())
     }
 
@@ -278,8 +278,15 @@ impl LocalEngine {
             .take(count)
             .collect();
         request.rounds.begin();
-        // What β is worth at the start has to be known, whoever asks to stop.
-        self.sweep(&Stop::never(), &request.rounds);
+        self.sweep(effort.stop, &request.rounds);
+        let (grams, tasks) = (&self.grams, &self.tasks);
+        for (number, (state, solved)) in self.states.iter_mut().zip(&mut solved).enumerate() {
+            let view = tasks[number].seen_in(grams);
+            *solved = state.unswept(&tasks[number].dual, view, theta.row(number), effort);
+        }
+        if solved.iter().all(Option::is_some) {
+            return solved.into_iter().flatten().collect();
+        }
         loop {
             let (grams, tasks) = (&self.grams, &self.tasks);
             let open = self.states.iter_mut().zip(&mut progress).zip(&mut solved);

@@ -47,6 +47,7 @@ impl Room {
                 most_free: 0,
                 interior_points: false,
                 rows: false,
+                factors: false,
                 working_set: usize::MAX,
             },
             is_parallel: false,
@@ -163,6 +164,7 @@ impl Needs {
             if fits(&wider) { wider } else { room }
         };
         room = more(room, |room| room.tasks.rows = true);
+        room = more(room, |room| room.tasks.factors = true);
         room = more(room, |room| room.tasks.interior_points = true);
         room = more(room, |room| room.rows_ahead = MOST_ROWS);
         Some(more(room, |room| room.is_parallel = true))

@@ -96,7 +96,7 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
-    /// The same without memory for all rows: [`CombinedRows::fill`] and [`CombinedRows::product`] make theirs each time.
+    /// The same without memory for all rows: [`CombinedRows::with_row`] and [`CombinedRows::product`] make theirs each time.
     pub(crate) fn passing(self) -> Self {
         Self {
             are_kept: false,
@@ -160,13 +160,24 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
-    /// out ← row i of K(θ) from its diagonal on.
-    pub(crate) fn fill(&self, i: usize, out: &mut [f64]) {
+    /// Looks at row i of K(θ), kept or made for this once.
+    pub(crate) fn with_row<R>(&self, i: usize, look: impl FnOnce(&[f64]) -> R) -> R {
         if self.are_kept {
-            out.copy_from_slice(&self.row(i)[i..]);
+            look(self.row(i))
         } else {
-            out.copy_from_slice(&self.passing_row(i)[i..]);
+            look(&self.passing_row(i))
         }
+    }
+
+    /// Kv for a v without zeros, by all threads.
+    pub(crate) fn multiply(&self, v: &[f64]) -> Vec<f64> {
+        self.make_together();
+        let product = |i: usize| self.with_row(i, |row| vector::dot(row, v));
+        (0..v.len())
+            .into_par_iter()
+            .with_min_len(16)
+            .map(product)
+            .collect()
     }
 
     fn passing_row(&self, i: usize) -> Vec<f64> {

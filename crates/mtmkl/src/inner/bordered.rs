@@ -53,6 +53,7 @@ impl Bordered {
         }
         let samples: Vec<usize> = (0..n).filter(|&i| weights[i] > 0.0).collect();
         let own = rows.diagonal();
+        rows.make_together();
         let scale: Vec<f64> = samples
             .iter()
             .map(|&i| 1.0 / (own[i] + 1.0 / weights[i]).sqrt())
@@ -111,35 +112,6 @@ impl Bordered {
         }
         (x, multiplier)
     }
-
-    /// The samples that can move: the rows of what [`Bordered::project`] takes.
-    pub(super) fn samples(&self) -> &[usize] {
-        &self.samples
-    }
-
-    /// V ← (I − vv')L⁻¹SV with v along L⁻¹S1, so that V'V = u'Pu, P the leading block of the inverse; without the border (I − vv' left
-    /// out) where Σx is not given. One variable a sample; V has a row for each of [`Bordered::samples`].
-    pub(super) fn project(&self, block: &mut [f64], columns: usize, is_bordered: bool) {
-        for (row, scale) in block.chunks_exact_mut(columns).zip(&self.scale) {
-            for value in row {
-                *value *= scale;
-            }
-        }
-        self.factor.solve_lower(block, columns);
-        if !is_bordered {
-            return;
-        }
-        let mut direction = self.scale.clone();
-        self.factor.solve_lower(&mut direction, 1);
-        let length = linalg::dot(&direction, &direction);
-        let mut along = vec![0.0; columns];
-        for (&weight, row) in direction.iter().zip(block.chunks_exact(columns)) {
-            linalg::axpy(weight, row, &mut along);
-        }
-        for (&weight, row) in direction.iter().zip(block.chunks_exact_mut(columns)) {
-            linalg::axpy(-weight / length, &along, row);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -175,31 +147,6 @@ mod tests {
             let image = linalg::dot(&kernel[i * n..(i + 1) * n], &own);
             let left = image + diagonal[v] * x[v] + multiplier;
             assert!((left - right[v]).abs() < 1e-8, "{left} {}", right[v]);
-        }
-    }
-
-    #[test]
-    fn what_is_projected_has_the_gram_matrix_of_the_inverse() {
-        let mut random = Random::new(4);
-        let n = 6;
-        let kernel = some_kernel(n, &mut random);
-        let grams = given(n, vec![kernel]);
-        let view = TaskGrams::all(grams.as_ref());
-        let rows = CombinedRows::new(view, &[1.0]);
-        let diagonal: Vec<f64> = (0..n).map(|_| 0.1 + random.uniform()).collect();
-        let variables = Variables::one_each(n);
-        let system = Bordered::new(variables, diagonal, &rows, &Ledger::default()).unwrap();
-        let u: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
-        for is_bordered in [false, true] {
-            let mut block = u.clone();
-            system.project(&mut block, 1, is_bordered);
-            let solved = if is_bordered {
-                system.solve_with_sum(&u, 0.0).0
-            } else {
-                system.solve(&u)
-            };
-            let (ours, wanted) = (linalg::dot(&block, &block), linalg::dot(&u, &solved));
-            assert!((ours - wanted).abs() < 1e-10 * wanted);
         }
     }
 }

@@ -39,22 +39,28 @@ impl Images {
         }
     }
 
-    /// By how much U changes on all samples for this β, to be made and then taken in by [`Images::settle`]; nothing where U is that of it.
+    /// By how much U changes on all samples for this β, to be made and then taken in by [`Images::settle`]; nothing where U is that of it. What is
+    /// known of it stays until then.
     pub(super) fn follow(&mut self, beta: Vec<f64>, kernels: usize) -> Option<ByChange<'_>> {
-        if !self.are_everywhere() {
-            self.beta.fill(0.0);
-            self.path = 0.0;
-            self.make_room(kernels, (0..self.beta.len()).collect());
-        }
-        let pairs = beta.iter().zip(&self.beta).enumerate();
-        let change: Vec<(usize, f64)> = pairs
-            .map(|(i, (new, old))| (i, new - old))
+        let known = |i: usize| {
+            if self.are_everywhere() {
+                self.beta[i]
+            } else {
+                0.0
+            }
+        };
+        let change: Vec<(usize, f64)> = (beta.iter().enumerate())
+            .map(|(i, new)| (i, new - known(i)))
             .filter(|(_, change)| *change != 0.0)
             .collect();
         if change.is_empty() {
+            if !self.are_everywhere() {
+                self.beta.fill(0.0);
+                self.make_room(kernels, (0..self.beta.len()).collect());
+            }
             return None;
         }
-        let room = self.ledger.zeros(self.values.len());
+        let room = self.ledger.zeros(kernels * beta.len());
         let (_, room) = self.next.insert((beta, room));
         Some(ByChange {
             change,
@@ -64,12 +70,52 @@ impl Images {
 
     /// Takes the change in where it was made; otherwise everything stays as it was.
     pub(super) fn settle(&mut self, is_made: bool) {
-        if let Some((beta, change)) = self.next.take().filter(|_| is_made) {
+        let Some((beta, change)) = self.next.take().filter(|_| is_made) else {
+            return;
+        };
+        if self.are_everywhere() {
             linalg::axpy(1.0, &change, &mut self.values);
             let pairs = beta.iter().zip(&self.beta);
             self.path += pairs.map(|(new, old)| (new - old).abs()).sum::<f64>();
-            self.beta = beta;
+        } else {
+            self.values = change;
+            self.places = (0..beta.len()).collect();
+            self.path = beta.iter().map(|value| value.abs()).sum();
         }
+        self.beta = beta;
+    }
+
+    /// These of fewer samples, whose places among all are given, for the β that is zero on the others.
+    pub(super) fn spread(&self, places: &[usize], beta: Vec<f64>) -> Self {
+        Self {
+            beta,
+            places: self.places.iter().map(|&at| places[at]).collect(),
+            values: self.values.clone(),
+            next: None,
+            path: self.path,
+            ledger: self.ledger.clone(),
+        }
+    }
+
+    /// Whether U is known wherever this β is not zero.
+    pub(super) fn are_on_support_of(&self, beta: &[f64]) -> bool {
+        let support = |values: &[f64]| values.iter().filter(|value| **value != 0.0).count();
+        let known = self.places.iter().filter(|&&i| beta[i] != 0.0).count();
+        self.beta == beta && known == support(beta)
+    }
+
+    /// Kβ = Σ_m θ_m U_m where U is known, and nothing elsewhere.
+    pub(super) fn known_product(&self, theta: &[f64]) -> Vec<Option<f64>> {
+        let size = self.places.len();
+        let mut sums = vec![0.0; size];
+        for (weight, image) in theta.iter().zip(self.values.chunks_exact(size.max(1))) {
+            linalg::axpy(*weight, image, &mut sums);
+        }
+        let mut product = vec![None; self.beta.len()];
+        for (&place, sum) in self.places.iter().zip(sums) {
+            product[place] = Some(sum);
+        }
+        product
     }
 
     /// Σ|Δβ| / Σ|β|, at least 1: by how much more rounding there is in U than in a sum made at once.

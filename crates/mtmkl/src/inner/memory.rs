@@ -1,6 +1,6 @@
 //! How much memory one task takes, for its kind of dual.
 
-use super::{Allowance, bordered, box_qp, ridge};
+use super::{Allowance, box_qp, linear_system};
 use crate::gram::square;
 use crate::ledger::bytes_of;
 use crate::machine::{Conjugate, Dual};
@@ -44,16 +44,21 @@ pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes 
                 passes: square(part) + curvature.max(exact).max(interior.saturating_sub(factor)),
             }
         }
-        Conjugate::Ridge { .. } => Bytes {
-            stays: block,
-            passes: if allowance.rows { rows } else { 0 }
-                + ridge::bytes_of_factor(n)
-                + block
-                + compressed,
-        },
-        Conjugate::Smooth { .. } => Bytes {
-            stays: block,
-            passes: rows + bordered::bytes(n) + block + compressed,
-        },
+        Conjugate::Ridge { .. } | Conjugate::Smooth { .. } => {
+            let factor = linear_system::bytes_of_factor(n);
+            let is_kept = allowance.rows || matches!(dual.conjugate, Conjugate::Smooth { .. });
+            let passes = block + compressed + if is_kept { rows } else { 0 };
+            if allowance.factors {
+                Bytes {
+                    stays: block + factor,
+                    passes,
+                }
+            } else {
+                Bytes {
+                    stays: block,
+                    passes: passes + factor,
+                }
+            }
+        }
     }
 }

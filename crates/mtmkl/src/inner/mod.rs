@@ -6,8 +6,8 @@
 //! | φ | file | method |
 //! |---|---|---|
 //! | a box with a sum | `box_qp/` | SMO, direct steps on the free variables, interior points |
-//! | ½ρβ² | `ridge.rs` | one Cholesky factorisation of K + ρ |
-//! | smooth | `smooth.rs` | damped Newton steps with K + diag φ'', bordered by the sum |
+//! | ½ρβ² | `ridge.rs` | conjugate gradients with a factor of K + ρ |
+//! | smooth | `smooth.rs` | damped Newton steps with K + diag φ'', bordered by the sum, by the same |
 //!
 //! Solving for β reads rows of K(θ), combined when first asked for; only what J looks like at the answer takes U_m = K_mβ for single
 //! kernels (`images.rs`), and that on the support:
@@ -20,6 +20,7 @@ mod curvature;
 mod exact;
 mod images;
 mod indefiniteness;
+mod linear_system;
 mod memory;
 mod point;
 mod ridge;
@@ -84,6 +85,8 @@ pub(crate) struct Allowance {
     pub(crate) interior_points: bool,
     /// Whether all rows of K(θ) may be kept, where a solver can do without.
     pub(crate) rows: bool,
+    /// Whether the factor of a linear system may stay for the next θ.
+    pub(crate) factors: bool,
     /// Samples that are solved for at a time, where kernel values are streamed.
     pub(crate) working_set: usize,
 }
@@ -95,6 +98,7 @@ impl Default for Allowance {
             most_free: usize::MAX,
             interior_points: true,
             rows: true,
+            factors: true,
             working_set: usize::MAX,
         }
     }

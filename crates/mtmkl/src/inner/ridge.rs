@@ -1,50 +1,34 @@
-//! φ(β) = ½ρβ²: β = (K + ρ)⁻¹(q + c Σ_m θ_m d_m), one factorisation.
+//! φ(β) = ½ρβ²: β = (K + ρ)⁻¹(q + c Σ_m θ_m d_m), by conjugate gradients with a factor that is kept from θ to θ.
 //!
-//! With the residual r = q + c Σ_m θ_m d_m − Kβ − ρβ, J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i²/ρ_i for K ⪰ 0. The curvature has
-//! P = (K + ρ)⁻¹: with K + ρ = LL', F = √κ L⁻¹u.
-//!
-//! The factor is made in place from rows of K, which need not be kept: one n × n matrix is held at least.
+//! With the residual r = q + c Σ_m θ_m d_m − Kβ − ρβ, J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i²/ρ_i for K ⪰ 0, r made anew from β. The
+//! curvature has P = (K + ρ)⁻¹.
 
+use super::linear_system::{LinearSystem, Preconditioner};
 use super::rounding::{linear_term, noise, product_errors};
 use super::{Answer, Curvature, Effort, Here, Inner, Point, Solved};
 use crate::error::{Error, Result};
 use crate::gram::TaskGrams;
 use crate::grid::dot;
 use crate::ledger::bytes_of;
-use crate::linalg::{self, Cholesky, Room};
 use crate::machine::Dual;
 
-/// Added to the diagonal where rounding has made K + ρ indefinite, relative to it; ten times more until it is not.
-const JITTER: f64 = 1e-15;
-/// Refinements of the solution: twice for full accuracy, and once more from a matrix with jitter.
-const REFINEMENTS: usize = 3;
-/// The gap is this far below what is asked for: a refinement costs next to nothing beside the factorisation.
-const CLOSER: f64 = 1e-3;
-
-/// Bytes of the factor for so many samples.
-pub(super) fn bytes_of_factor(samples: usize) -> u64 {
-    let size = Room::None.size(samples);
-    bytes_of::<f64>(size * size)
-}
+/// The residual is made anew so often: conjugate gradients follow it by its changes, which add up their rounding.
+const RENEWALS: usize = 3;
+/// The gap is this far below what is asked for: sensitivities are off by the root of it.
+const CLOSER: f64 = 1e-2;
 
 /// The solver for a ridge.
 #[derive(Debug)]
 pub(super) struct Ridge<'a> {
     pub(super) dual: &'a Dual,
     pub(super) ridge: &'a [f64],
+    /// From the last θ.
+    pub(super) kept: &'a mut Option<Preconditioner>,
 }
 
 impl Ridge<'_> {
-    fn factor(&self, here: Here<'_>, concave: bool) -> Result<Cholesky> {
-        let fill = |j: usize, column: &mut [f64]| {
-            here.rows.fill(j, column);
-            column[0] += self.ridge[j];
-        };
-        // Rounding has made K indefinite beyond λ. A nearby matrix leads close to the answer; the gap says how close.
-        let rescue = linalg::rising(JITTER).take(if concave { usize::MAX } else { 0 });
-        let jitters = std::iter::once(0.0).chain(rescue);
-        let factor = Cholesky::of_columns(self.ridge.len(), Room::None, jitters, fill);
-        factor.ok_or_else(|| Error::Numeric {
+    fn error(concave: bool) -> Error {
+        Error::Numeric {
             place: "kernel ridge regression".to_string(),
             problem: if concave {
                 "K(θ) is too large beside lambda for double precision; raise lambda or scale the columns"
@@ -52,7 +36,7 @@ impl Ridge<'_> {
                 "λI + K is not positive definite, so ḡ has no maximum; raise lambda above minus the smallest eigenvalue of the kernel"
             }
             .to_string(),
-        })
+        }
     }
 
     /// r = q − Kβ − ρβ
@@ -70,13 +54,18 @@ impl Ridge<'_> {
     }
 
     /// F with F'F = κ u'(K + ρ)⁻¹u.
-    fn curvature(&self, point: &mut Point, grams: TaskGrams<'_>, factor: &Cholesky) -> Curvature {
+    fn curvature(
+        &self,
+        point: &mut Point,
+        grams: TaskGrams<'_>,
+        near: &Preconditioner,
+    ) -> Curvature {
         let n = self.ridge.len();
         let kernels = grams.grams.kernels();
         point.make_images(grams);
         let _memory = point.ledger.take(bytes_of::<f64>(n * kernels));
         let mut block = point.images.derivatives(self.dual, grams, 0..n);
-        factor.solve_lower(&mut block, kernels);
+        near.project(&mut block, kernels, false);
         Curvature::of(block, kernels, self.dual.scale, &point.ledger)
     }
 }
@@ -88,20 +77,41 @@ impl Inner for Ridge<'_> {
         let (dual, rows) = (self.dual, here.rows);
         let n = self.ridge.len();
         let linear = linear_term(dual, rows);
-        let _memory = point.ledger.take(bytes_of_factor(n));
-        let factor = self.factor(here, effort.concave)?;
-        // β ← β + (K + ρ)⁻¹ (q − Kβ − ρβ): from any β, warm or cold.
+        let system = LinearSystem {
+            rows,
+            diagonal: self.ridge,
+            has_sum: false,
+            concave: effort.concave,
+        };
+        if !effort.concave {
+            // Whether there is a maximum at all, only its own factor says.
+            *self.kept = None;
+        }
         let mut product = point.take_product(dual.variables, here);
         let none = vec![0.0; n];
-        for _ in 0..REFINEMENTS {
+        let mut steps = 0;
+        for _ in 0..RENEWALS {
             let mut left = self.residual(&linear, &point.beta, &product);
             let value = (dual.scale * dot(&linear, &point.beta)).abs();
-            if self.gap(&left, &none) <= CLOSER * effort.accuracy * value {
+            let enough = CLOSER * effort.accuracy * value;
+            if self.gap(&left, &none) <= enough {
                 break;
             }
-            factor.solve(&mut left, 1);
-            linalg::axpy(1.0, &left, &mut point.beta);
-            product = rows.product(&point.beta);
+            let mut kept = self.kept.take();
+            let is_enough = |left: &[f64], _| self.gap(left, &none) <= 0.5 * enough;
+            let taken = system.solve(
+                &mut kept,
+                &mut point.beta,
+                &mut left,
+                is_enough,
+                &point.ledger,
+            );
+            *self.kept = kept;
+            steps += taken.ok_or_else(|| Self::error(effort.concave))?;
+            product = rows.multiply(&point.beta);
+        }
+        if !effort.concave && self.kept.is_none() && !system.factor(self.kept, &point.ledger) {
+            return Err(Self::error(false));
         }
         let left = self.residual(&linear, &point.beta, &product);
         let mut errors = product_errors(dual.variables, &point.beta, rows.diagonal());
@@ -111,11 +121,18 @@ impl Inner for Ridge<'_> {
         let (plain, gap) = (self.gap(&left, &none), self.gap(&left, &errors));
         point.set_product(product, here.theta);
         point.images.clear();
-        // While the factorisation is there: it is as large as a Gram matrix.
-        let curvature = (effort.curvature).then(|| self.curvature(point, here.grams, &factor));
+        let curvature = if effort.curvature {
+            let is_near = (self.kept.as_ref()).is_some_and(Preconditioner::is_near);
+            if !is_near && !system.factor(self.kept, &point.ledger) {
+                return Err(Self::error(effort.concave));
+            }
+            (self.kept.as_ref()).map(|near| self.curvature(point, here.grams, near))
+        } else {
+            None
+        };
         Ok(Solved {
             constant: dual.scale * (dot(&dual.linear, &point.beta) - dual.penalty(&point.beta)),
-            steps: 1,
+            steps: steps.max(1),
             noise: dual.scale * noise(dual.variables, &linear, &point.beta, rows.diagonal()),
             errors: Vec::new(),
             is_delicate: false,

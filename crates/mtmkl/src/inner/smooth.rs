@@ -13,7 +13,7 @@
 //!
 //! The curvature of J has P, the leading block of the inverse of that matrix at the optimum.
 
-use super::bordered::Bordered;
+use super::linear_system::{LinearSystem, Preconditioner};
 use super::rounding::{linear_term, noise, objective, product_errors, target};
 use super::{Answer, Curvature, Effort, Here, Inner, Point, Solved};
 use crate::error::{Error, Result};
@@ -30,11 +30,13 @@ const MAX_STEPS: usize = 100;
 const IDLE_STEPS: usize = 5;
 /// A gap of more than this part of ḡ, where no step helps any more, is not a matter of rounding.
 const FAR: f64 = 0.01;
-/// A step with the matrix of an earlier one costs next to nothing. It is taken as long as the last step left no more than this part of the gap.
+/// A factor of an earlier step is tried as long as the last step left no more than this part of the gap: then φ'' does not change much any more.
 const CHORD: f64 = 0.1;
-/// J's curvature is taken from the last step's matrix where that was made at a gap of no more than this part of ḡ, or than a hundred
-/// times the accuracy asked for: θ steps by a model of J anyway, and a matrix of its own would double the work of a warm pass.
+/// J's curvature is taken from the last step's factor where that step was made at a gap of no more than this part of ḡ, or than a hundred times the
+/// accuracy asked for: θ steps by a model of J anyway, and a factor of its own would double the work of a warm pass.
 const NEAR: f64 = 1e-3;
+/// Newton's direction is solved for until so much of the residual is left: a gap falls with its square, and by no more in a step anyway.
+const FORCING: f64 = 0.1;
 /// Halvings of a step. A Newton direction of a concave function rises at its beginning: some will do, but for rounding.
 const HALVINGS: usize = 40;
 /// So much of the rise that the slope promises is enough (Armijo).
@@ -50,6 +52,8 @@ pub(super) struct Smooth<'a> {
     pub(super) dual: &'a Dual,
     pub(super) function: &'a dyn SmoothConjugate,
     pub(super) sum: Option<f64>,
+    /// A factor from the last step, or the last θ.
+    pub(super) kept: &'a mut Option<Preconditioner>,
 }
 
 /// Where the search stands.
@@ -58,8 +62,8 @@ struct Iterate {
     product: Vec<f64>,
     /// The ends of the intervals, less a margin.
     ends: Vec<(f64, f64)>,
-    /// The matrix of the last step that had one of its own.
-    kept: Option<Kept>,
+    /// The gap at the last step.
+    last_gap: f64,
 }
 
 /// A step that was tried.
@@ -68,13 +72,6 @@ struct Tried {
     /// K times the change.
     image: Vec<f64>,
     gain: f64,
-}
-
-/// K + diag φ'', factored at an earlier β.
-struct Kept {
-    system: Bordered,
-    /// The gap there.
-    gap: f64,
 }
 
 impl Iterate {
@@ -125,7 +122,7 @@ impl Smooth<'_> {
         }
         let is_moved = self.meet_sum(iterate);
         if is_moved || !is_known {
-            iterate.product = rows.product(&iterate.beta);
+            iterate.product = rows.multiply(&iterate.beta);
         }
         if !is_known && self.sum.is_none_or(|sum| sum == 0.0) {
             self.shorten(iterate, linear);
@@ -257,7 +254,7 @@ impl Smooth<'_> {
     /// Newton steps until the gap is small enough; returns how many. From nothing, once, where a start from elsewhere leads nowhere: with
     /// variables next to the wrong ends of their intervals steps are short.
     fn climb(
-        &self,
+        &mut self,
         iterate: &mut Iterate,
         linear: &[f64],
         here: Here<'_>,
@@ -272,7 +269,7 @@ impl Smooth<'_> {
         }
         iterate.beta.fill(0.0);
         iterate.product.fill(0.0);
-        iterate.kept = None;
+        *self.kept = None;
         self.enter(iterate, linear, here.rows);
         let (further, _) = self.climb_once(iterate, linear, here, effort, ledger)?;
         Ok(steps + further)
@@ -280,7 +277,7 @@ impl Smooth<'_> {
 
     /// Steps, and the gap that is left; 0 where it is small enough.
     fn climb_once(
-        &self,
+        &mut self,
         iterate: &mut Iterate,
         linear: &[f64],
         here: Here<'_>,
@@ -290,7 +287,8 @@ impl Smooth<'_> {
         let none = vec![0.0; linear.len()];
         let diagonal = here.rows.diagonal();
         let (mut least, mut idle, mut rise) = (f64::INFINITY, 0, 0.0);
-        let mut last = 0.0;
+        // What is left of the last θ is near, but where nothing was known.
+        let mut last = f64::INFINITY;
         for steps in 0..MAX_STEPS {
             let residual = self.residual(iterate, linear);
             let offset = self.offset(&residual, &self.curvatures(&iterate.beta));
@@ -310,10 +308,11 @@ impl Smooth<'_> {
                 return Ok((steps, gap));
             }
             if gap > CHORD * last {
-                iterate.kept = None;
+                *self.kept = None;
             }
             last = gap;
-            match self.advance(iterate, &residual, gap, here, ledger)? {
+            iterate.last_gap = gap;
+            match self.advance(iterate, &residual, here, effort, ledger)? {
                 Some(found) => rise = found,
                 None => return Ok((steps, gap)),
             }
@@ -323,28 +322,23 @@ impl Smooth<'_> {
 
     /// A step along Newton's direction, and how much ḡ/κ rises by it, about; `None` where there is none that rises.
     fn advance(
-        &self,
+        &mut self,
         iterate: &mut Iterate,
         residual: &[f64],
-        gap: f64,
         here: Here<'_>,
+        effort: &Effort<'_>,
         ledger: &Ledger,
     ) -> Result<Option<f64>> {
-        let kept = match iterate.kept.take() {
-            Some(kept) => kept,
-            None => Kept {
-                system: self.system(self.curvatures(&iterate.beta), here, ledger)?,
-                gap,
-            },
-        };
-        let direction = match self.sum {
-            Some(sum) => {
-                let missing = sum - iterate.beta.iter().sum::<f64>();
-                kept.system.solve_with_sum(residual, missing).0
-            }
-            None => kept.system.solve(residual),
-        };
-        iterate.kept = Some(kept);
+        let curvatures = self.curvatures(&iterate.beta);
+        let system = self.system(&curvatures, here, effort);
+        let mut direction = vec![0.0; residual.len()];
+        let mut left = residual.to_vec();
+        let mut first = None;
+        let is_enough =
+            |_: &[f64], energy: f64| energy <= FORCING * FORCING * *first.get_or_insert(energy);
+        system
+            .solve(self.kept, &mut direction, &mut left, is_enough, ledger)
+            .ok_or_else(Self::not_definite)?;
         Ok(self.search(iterate, residual, &direction, here))
     }
 
@@ -393,7 +387,7 @@ impl Smooth<'_> {
             .map(|(new, old)| new - old)
             .collect();
         let rise = dot(residual, &change);
-        let image = here.rows.product(&change);
+        let image = here.rows.multiply(&change);
         let bend = dot(&change, &image);
         let (mut slope, mut gain) = (rise - bend, rise - 0.5 * bend);
         for (i, &change) in change.iter().enumerate() {
@@ -433,30 +427,46 @@ impl Smooth<'_> {
         all(offset).collect()
     }
 
-    /// K plus this diagonal, factored.
-    fn system(&self, diagonal: Vec<f64>, here: Here<'_>, ledger: &Ledger) -> Result<Bordered> {
-        Bordered::new(self.dual.variables, diagonal, here.rows, ledger)
-            .ok_or_else(|| Self::error("K + diag φ'' is not positive definite in double precision"))
+    /// K + diag φ'', with the sum.
+    fn system<'s>(
+        &self,
+        curvatures: &'s [f64],
+        here: Here<'s>,
+        effort: &Effort<'_>,
+    ) -> LinearSystem<'s> {
+        LinearSystem {
+            rows: here.rows,
+            diagonal: curvatures,
+            has_sum: self.sum.is_some(),
+            concave: effort.concave,
+        }
+    }
+
+    fn not_definite() -> Error {
+        Self::error("K + diag φ'' is not positive definite in double precision")
     }
 
     /// F with F'F = κ u'Pu.
     fn curvature(
-        &self,
+        &mut self,
         point: &mut Point,
         here: Here<'_>,
-        kept: Option<Bordered>,
+        effort: &Effort<'_>,
+        is_near: bool,
     ) -> Result<Curvature> {
         let kernels = here.grams.grams.kernels();
-        let system = match kept {
-            Some(system) => system,
-            None => self.system(self.curvatures(&point.beta), here, &point.ledger)?,
-        };
+        let is_usable = is_near && (self.kept.as_ref()).is_some_and(Preconditioner::is_near);
+        if !is_usable {
+            let curvatures = self.curvatures(&point.beta);
+            self.system(&curvatures, here, effort)
+                .factor(self.kept, &point.ledger);
+        }
+        let near = self.kept.as_ref().ok_or_else(Self::not_definite)?;
         point.make_images(here.grams);
-        let samples = system.samples();
+        let samples = 0..point.beta.len();
         let _memory = point.ledger.take(bytes_of::<f64>(samples.len() * kernels));
-        let places = samples.iter().copied();
-        let mut block = point.images.derivatives(self.dual, here.grams, places);
-        system.project(&mut block, kernels, self.sum.is_some());
+        let mut block = point.images.derivatives(self.dual, here.grams, samples);
+        near.project(&mut block, kernels, self.sum.is_some());
         Ok(Curvature::of(
             block,
             kernels,
@@ -519,13 +529,13 @@ impl Inner for Smooth<'_> {
             product: point.take_product(dual.variables, here),
             beta: std::mem::take(&mut point.beta),
             ends: (0..n).map(|i| self.ends(i)).collect(),
-            kept: None,
+            last_gap: 0.0,
         };
         self.enter(&mut iterate, &linear, rows);
         let climbed = self.climb(&mut iterate, &linear, here, effort, &point.ledger);
         self.meet_sum(&mut iterate);
         // Steps add up their rounding.
-        iterate.product = rows.product(&iterate.beta);
+        iterate.product = rows.multiply(&iterate.beta);
         let residual = self.residual(&iterate, &linear);
         point.offset = self.offset(&residual, &self.curvatures(&iterate.beta));
         let errors = product_errors(dual.variables, &iterate.beta, diagonal);
@@ -533,12 +543,11 @@ impl Inner for Smooth<'_> {
         let Iterate {
             beta,
             product,
-            kept,
+            last_gap,
             ..
         } = iterate;
         let value = objective(&linear, &beta, &product) - dual.penalty(&beta);
         let near = NEAR.min(100.0 * effort.accuracy) * dual.scale * value.abs();
-        let kept = kept.filter(|kept| kept.gap <= near);
         point.beta = beta;
         point.set_product(product, here.theta);
         point.images.clear();
@@ -548,8 +557,8 @@ impl Inner for Smooth<'_> {
         } else {
             (0.0, 0.0)
         };
-        let curvature =
-            (effort.curvature).then(|| self.curvature(point, here, kept.map(|kept| kept.system)));
+        let is_near = last_gap <= near;
+        let curvature = (effort.curvature).then(|| self.curvature(point, here, effort, is_near));
         let beta = &point.beta;
         let straight = noise(dual.variables, &linear, beta, diagonal);
         Ok(Solved {

@@ -4,6 +4,7 @@ use super::box_qp::Progress;
 use super::box_qp::{self, BoxQp};
 use super::exact;
 use super::indefiniteness;
+use super::linear_system::Preconditioner;
 use super::ridge::Ridge;
 use super::smooth::Smooth;
 use super::{Effort, Fitted, Here, Inner, Point, Solved, TaskEvaluation};
@@ -20,12 +21,18 @@ pub(crate) struct State {
     variables: Variables,
     point: Point,
     memory: box_qp::Memory,
+    /// The factor of a linear system, of an earlier θ.
+    near: Option<Preconditioner>,
     /// β by variable that U was last made for, where it is kept on all samples.
     settled: Vec<f64>,
 }
 
 /// The solver for this dual.
-fn solver<'a>(dual: &'a Dual, memory: &'a mut box_qp::Memory) -> Box<dyn Inner + 'a> {
+fn solver<'a>(
+    dual: &'a Dual,
+    memory: &'a mut box_qp::Memory,
+    kept: &'a mut Option<Preconditioner>,
+) -> Box<dyn Inner + 'a> {
     match &dual.conjugate {
         Conjugate::Box { lower, upper, sum } => Box::new(BoxQp {
             dual,
@@ -34,11 +41,12 @@ fn solver<'a>(dual: &'a Dual, memory: &'a mut box_qp::Memory) -> Box<dyn Inner +
             sum: *sum,
             memory,
         }),
-        Conjugate::Ridge { ridge } => Box::new(Ridge { dual, ridge }),
+        Conjugate::Ridge { ridge } => Box::new(Ridge { dual, ridge, kept }),
         Conjugate::Smooth { function, sum } => Box::new(Smooth {
             dual,
             function: function.as_ref(),
             sum: *sum,
+            kept,
         }),
     }
 }
@@ -59,6 +67,7 @@ impl State {
             variables: dual.variables,
             point: Point::new(beta, dual.variables.samples(), ledger),
             memory: box_qp::Memory::default(),
+            near: None,
             settled: Vec::new(),
         }
     }
@@ -66,7 +75,7 @@ impl State {
     /// Starts from this β, brought into Ω where it is not.
     pub(crate) fn start_at(&mut self, dual: &Dual, beta: &[f64]) {
         self.point.beta.copy_from_slice(beta);
-        solver(dual, &mut self.memory).start(&mut self.point.beta);
+        solver(dual, &mut self.memory, &mut self.near).start(&mut self.point.beta);
         self.point.forget_product();
         self.memory.forget();
     }
@@ -80,6 +89,19 @@ impl State {
             }
         }
         beta
+    }
+
+    /// U as far as a problem on fewer of the samples knew it, where β is that of it.
+    pub(crate) fn adopt_images(&mut self, small: &Self, places: &[usize]) {
+        let images = &small.point.images;
+        if !images.are_on_support_of(&small.per_sample()) {
+            return;
+        }
+        let all = self.variables;
+        let beta = all.sums(&small.spread(places, all));
+        if beta == self.per_sample() {
+            self.point.images = images.spread(places, beta);
+        }
     }
 
     /// β per sample: variables of the same sample added up.
@@ -123,7 +145,13 @@ impl State {
         here: Here<'_>,
         effort: &Effort<'_>,
     ) -> Result<Solved> {
-        solver(dual, &mut self.memory).solve(&mut self.point, here, effort)
+        let mut solver = solver(dual, &mut self.memory, &mut self.near);
+        let solved = solver.solve(&mut self.point, here, effort);
+        drop(solver);
+        if !effort.allowance.factors {
+            self.near = None;
+        }
+        solved
     }
 
     /// U on all samples, where it does not follow β yet: what to ask of the Gram matrices. [`State::settle`] comes after it.
@@ -137,10 +165,45 @@ impl State {
         self.point.images.settle(is_made);
         if is_made {
             self.settled.clone_from(&self.point.beta);
-        } else {
+        } else if !self.settled.is_empty() {
             self.point.beta.clone_from(&self.settled);
             self.memory.forget();
         }
+    }
+
+    /// What β is worth where U is not known on all samples yet, and there is no time to make it; nothing where it is known.
+    pub(crate) fn unswept(
+        &mut self,
+        dual: &Dual,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+    ) -> Option<Solved> {
+        if self.point.images.are_everywhere() {
+            return None;
+        }
+        let beta = self.per_sample();
+        if !self.point.images.are_on_support_of(&beta) {
+            let images = self.outdated(grams).into_iter().collect();
+            grams.images(images);
+        }
+        let (solver, point) = self.box_qp(dual)?;
+        Some(box_qp::unswept(&solver, point, grams, theta, effort))
+    }
+
+    /// The solver of a box, and its point.
+    fn box_qp<'a>(&'a mut self, dual: &'a Dual) -> Option<(BoxQp<'a>, &'a mut Point)> {
+        let Conjugate::Box { lower, upper, sum } = &dual.conjugate else {
+            return None;
+        };
+        let solver = BoxQp {
+            dual,
+            lower,
+            upper,
+            sum: *sum,
+            memory: &mut self.memory,
+        };
+        Some((solver, &mut self.point))
     }
 
     /// Gives back memory that others may need meanwhile.
@@ -157,17 +220,8 @@ impl State {
         effort: &Effort<'_>,
         progress: &mut Progress,
     ) -> Option<Solved> {
-        let Conjugate::Box { lower, upper, sum } = &dual.conjugate else {
-            return None;
-        };
-        let mut solver = BoxQp {
-            dual,
-            lower,
-            upper,
-            sum: *sum,
-            memory: &mut self.memory,
-        };
-        box_qp::round(&mut solver, &mut self.point, grams, theta, effort, progress)
+        let (mut solver, point) = self.box_qp(dual)?;
+        box_qp::round(&mut solver, point, grams, theta, effort, progress)
     }
 
     /// What J looks like, once β is solved for and U is up to date.
@@ -186,7 +240,12 @@ impl State {
             if solved.is_delicate {
                 sensitivities = self.sum_exactly(dual, grams, theta, &mut solved);
             }
-            solver(dual, &mut self.memory).answer(&mut self.point, grams, &solved, effort)
+            solver(dual, &mut self.memory, &mut self.near).answer(
+                &mut self.point,
+                grams,
+                &solved,
+                effort,
+            )
         });
         let beta = &self.point.beta;
         // A kernel that rounding left a little indefinite is forgiven, and the gap is what holds for it.

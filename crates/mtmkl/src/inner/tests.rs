@@ -395,6 +395,7 @@ fn an_allowance_changes_the_way_and_not_the_answer() {
         most_free: 5,
         interior_points: false,
         rows: false,
+        factors: false,
         ..Allowance::default()
     };
     for (name, dual) in duals(n, &mut random) {

@@ -133,6 +133,7 @@ impl FreeSet {
             return None;
         }
         let samples: Vec<usize> = members.iter().map(|&v| variables.sample_of(v)).collect();
+        rows.make_together();
         Self::of_columns(members, variables, ledger, |j, column| {
             let row = rows.row(samples[j]);
             for (value, &i) in column.iter_mut().zip(&samples[j..]) {
@@ -146,7 +147,7 @@ impl FreeSet {
         members: Vec<usize>,
         variables: Variables,
         ledger: &Ledger,
-        fill: impl Fn(usize, &mut [f64]),
+        fill: impl Fn(usize, &mut [f64]) + Sync,
     ) -> Option<Self> {
         let count = members.len();
         let memory = ledger.take(bytes_of_factor(count));

@@ -23,7 +23,7 @@ pub(super) use free_set::bytes as bytes_of_free_set;
 pub(super) use interior::{MOST_SAMPLES, bytes as bytes_of_interior_points};
 use kept_factor::KeptFactor;
 pub(crate) use working_set::Progress;
-pub(super) use working_set::round;
+pub(super) use working_set::{round, unswept};
 
 use super::curvature::Curvature;
 use super::{Answer, Effort, Here, Inner, Point, Solved};

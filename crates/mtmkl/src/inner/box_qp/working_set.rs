@@ -5,9 +5,9 @@
 //! be in A next: free samples, those whose slope says that they should move, and those that nearly should. ḡ never falls.
 
 use super::super::rounding::{linear_term, noise, objective, product_errors, target};
-use super::super::{Effort, Here, Point, Solved};
+use super::super::{Answer, Curvature, Effort, Here, Point, Solved};
 use super::free_set::{free_variables, is_free};
-use super::{BoxQp, KeptFactor, Memory, Qp, gap, multiplier, policy};
+use super::{BoxQp, KeptFactor, Memory, Qp, best_offset, gap, multiplier, policy};
 use crate::gram::{CombinedRows, TaskGrams};
 use crate::grid::dot;
 use crate::machine::{Conjugate, Dual, Variables};
@@ -51,9 +51,7 @@ pub(in crate::inner) fn round(
     let dual = solver.dual;
     let variables = dual.variables;
     let diagonal = combined_diagonal(grams, theta);
-    let linear: Vec<f64> = (dual.linear.iter().enumerate())
-        .map(|(v, q)| q + dual.diagonal * diagonal[variables.sample_of(v)])
-        .collect();
+    let linear = linear_of(dual, &diagonal);
     let product = point.known_product(variables, theta);
     let qp = solver.qp(&linear);
     let now = dual.scale * gap(&qp, &point.beta, &product);
@@ -88,7 +86,7 @@ pub(in crate::inner) fn round(
             return None;
         }
     }
-    if effort.curvature {
+    if effort.curvature && !effort.stop.now() {
         keep_factor(solver, point, grams, theta, effort, &linear);
     }
     let moved = point.images.moved();
@@ -105,6 +103,58 @@ pub(in crate::inner) fn round(
     };
     point.set_product(product, theta);
     Some(solved)
+}
+
+/// What β is worth where there was no time to make U on all samples: |f_i| ≤ √(K_ii β'Kβ) wherever f = Kβ is not known.
+pub(in crate::inner) fn unswept(
+    solver: &BoxQp<'_>,
+    point: &mut Point,
+    grams: TaskGrams<'_>,
+    theta: &[f64],
+    effort: &Effort<'_>,
+) -> Solved {
+    let dual = solver.dual;
+    let variables = dual.variables;
+    let diagonal = combined_diagonal(grams, theta);
+    let linear = linear_of(dual, &diagonal);
+    let known = point.images.known_product(theta);
+    let mut errors = product_errors(variables, &point.beta, &diagonal);
+    let product: Vec<f64> = known.iter().map(|known| known.unwrap_or(0.0)).collect();
+    let length = dot(&variables.sums(&point.beta), &product).max(0.0);
+    for ((error, known), diagonal) in errors.iter_mut().zip(&known).zip(&diagonal) {
+        if known.is_none() {
+            *error += (diagonal.max(0.0) * length).sqrt();
+        }
+    }
+    let hold = best_offset(&solver.qp(&linear), &point.beta, &product, &errors);
+    point.offset = hold.offset;
+    point.set_product(product, theta);
+    Solved {
+        constant: dual.scale * dot(&dual.linear, &point.beta),
+        steps: 0,
+        noise: dual.scale * noise(variables, &linear, &point.beta, &diagonal),
+        errors,
+        is_delicate: false,
+        answer: Some(Answer {
+            gap: if effort.concave {
+                dual.scale * (hold.gap + hold.noise)
+            } else {
+                0.0
+            },
+            // What is not known is no rounding.
+            noise: 0.0,
+            curvature: effort.curvature.then(Curvature::none),
+        }),
+        linear,
+    }
+}
+
+/// q + c Σ_m θ_m d_m, per variable.
+fn linear_of(dual: &Dual, diagonal: &[f64]) -> Vec<f64> {
+    let terms = dual.linear.iter().enumerate();
+    terms
+        .map(|(v, q)| q + dual.diagonal * diagonal[dual.variables.sample_of(v)])
+        .collect()
 }
 
 impl Progress {
