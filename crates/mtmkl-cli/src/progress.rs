@@ -36,7 +36,7 @@ impl Progress {
                 };
                 bar.set_style(style.with_key("rounds", show));
             }
-            bar.set_message("kernels …");
+            bar.set_message("before the first pass");
             bar.enable_steady_tick(std::time::Duration::from_millis(100));
             bar
         });

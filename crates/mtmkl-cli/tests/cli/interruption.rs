@@ -99,3 +99,20 @@ fn ctrl_c_while_reading_ends_at_once() {
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().signal(), Some(2));
 }
+
+/// Whoever has no time for the fit has none for the scores of many rows either.
+#[test]
+fn scores_of_a_fit_that_was_cut_short_are_of_few_rows() {
+    let folder = Folder::new();
+    let mut table = "x,y,inside\n".to_string();
+    for row in 0..4000_u32 {
+        let (x, y) = (f64::from(row % 61), f64::from(row % 67));
+        table += &format!("{x},{y},1\n");
+    }
+    folder.file("many.csv", &table);
+    // The machine that it begins with has nine tenths of the rows.
+    let fit = "fit many.csv --target inside --machine ocsvm --nu 0.9 --kernel rbf:sigma=median --json";
+    let cut = folder.run(&format!("{fit} --time-limit 0")).json();
+    let split = cut["scores"]["split"].as_str().unwrap();
+    assert!(split.contains(" rows of the 4,000 rows"), "{split}");
+}

@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::ledger::{Ledger, bytes_of};
 use mtmkl::select::{Limits, Price, usual_problem};
-use mtmkl::{Model, Normalization, ProblemSpec, Stop, Storage, Task};
+use mtmkl::{Model, Normalization, ProblemSpec, Status, Stop, Storage, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, keep_calibration, problem_of};
 use serde_json::json;
 
@@ -160,6 +160,12 @@ impl Fit {
             None
         };
         drop(fitting);
+        let is_cut_short = matches!(model.outcome().status, Status::Stopped | Status::TimeLimit);
+        let judged = if is_cut_short {
+            judged.at_once(&model)
+        } else {
+            judged
+        };
         let training_rows = self.training_rows(&rows);
         let trained = Trained {
             model: &model,
