@@ -111,7 +111,8 @@ fn scores_of_a_fit_that_was_cut_short_are_of_few_rows() {
     }
     folder.file("many.csv", &table);
     // The machine that it begins with has nine tenths of the rows.
-    let fit = "fit many.csv --target inside --machine ocsvm --nu 0.9 --kernel rbf:sigma=median --json";
+    let fit =
+        "fit many.csv --target inside --machine ocsvm --nu 0.9 --kernel rbf:sigma=median --json";
     let cut = folder.run(&format!("{fit} --time-limit 0")).json();
     let split = cut["scores"]["split"].as_str().unwrap();
     assert!(split.contains(" rows of the 4,000 rows"), "{split}");
