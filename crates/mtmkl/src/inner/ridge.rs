@@ -21,7 +21,8 @@ const CLOSER: f64 = 1e-2;
 #[derive(Debug)]
 pub(super) struct Ridge<'a> {
     pub(super) dual: &'a Dual,
-    pub(super) ridge: &'a [f64],
+    /// ρ
+    pub(super) rho: &'a [f64],
     /// From the last θ.
     pub(super) kept: &'a mut Option<Preconditioner>,
 }
@@ -42,13 +43,13 @@ impl Ridge<'_> {
     /// r = q − Kβ − ρβ
     fn residual(&self, linear: &[f64], beta: &[f64], product: &[f64]) -> Vec<f64> {
         (0..beta.len())
-            .map(|i| linear[i] - product[i] - self.ridge[i] * beta[i])
+            .map(|i| linear[i] - product[i] - self.rho[i] * beta[i])
             .collect()
     }
 
     /// ½κ Σ_i r_i²/ρ_i, r as large as rounding may have it.
     fn gap(&self, residual: &[f64], errors: &[f64]) -> f64 {
-        let squares = (residual.iter().zip(errors).zip(self.ridge))
+        let squares = (residual.iter().zip(errors).zip(self.rho))
             .map(|((residual, error), ridge)| (residual.abs() + error).powi(2) / ridge);
         0.5 * self.dual.scale * squares.sum::<f64>()
     }
@@ -60,7 +61,7 @@ impl Ridge<'_> {
         grams: TaskGrams<'_>,
         near: &Preconditioner,
     ) -> Curvature {
-        let n = self.ridge.len();
+        let n = self.rho.len();
         let kernels = grams.grams.kernels();
         point.make_images(grams);
         let _memory = point.ledger.take(bytes_of::<f64>(n * kernels));
@@ -75,11 +76,11 @@ impl Inner for Ridge<'_> {
 
     fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved> {
         let (dual, rows) = (self.dual, here.rows);
-        let n = self.ridge.len();
+        let n = self.rho.len();
         let linear = linear_term(dual, rows);
         let system = LinearSystem {
             rows,
-            diagonal: self.ridge,
+            diagonal: self.rho,
             has_sum: false,
             concave: effort.concave,
         };
@@ -116,7 +117,7 @@ impl Inner for Ridge<'_> {
         let left = self.residual(&linear, &point.beta, &product);
         let mut errors = product_errors(dual.variables, &point.beta, rows.diagonal());
         for (i, error) in errors.iter_mut().enumerate() {
-            *error += f64::EPSILON * (linear[i].abs() + (self.ridge[i] * point.beta[i]).abs());
+            *error += f64::EPSILON * (linear[i].abs() + (self.rho[i] * point.beta[i]).abs());
         }
         let (plain, gap) = (self.gap(&left, &none), self.gap(&left, &errors));
         point.set_product(product, here.theta);

@@ -41,7 +41,11 @@ fn solver<'a>(
             sum: *sum,
             memory,
         }),
-        Conjugate::Ridge { ridge } => Box::new(Ridge { dual, ridge, kept }),
+        Conjugate::Ridge { ridge } => Box::new(Ridge {
+            dual,
+            rho: ridge,
+            kept,
+        }),
         Conjugate::Smooth { function, sum } => Box::new(Smooth {
             dual,
             function: function.as_ref(),
