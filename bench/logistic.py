@@ -53,17 +53,17 @@ def fit_seconds(bench: Bench, learn: pd.DataFrame, machine: str) -> float:
     return min(one["kernels"] + one["solve"] for one in found)
 
 
-def run(bench: Bench) -> list[str]:
-    draws = 1 if bench.small else DRAWS
+def chosen(bench: Bench) -> list[accuracy.Problem]:
     sets = bench.sizes(SETS, SETS[:2])
+    return [problem for problem in accuracy.problems(bench) if problem.name in sets]
+
+
+def worth(bench: Bench, draws: int) -> list[str]:
+    """What the probabilities are worth."""
     names = ["logistic", "svc, sigmoids", "calibrated SVC", "Gaussian process"]
-    worth = Table("set", "classes", *(f"{what}: {name}" for what in ("log-loss", "Brier") for name in names))
-    costs = []
-    for problem in accuracy.problems(bench):
-        if problem.name not in sets:
-            continue
+    lines = Table("set", "classes", *(f"{what}: {name}" for what in ("log-loss", "Brier") for name in names))
+    for problem in chosen(bench):
         found: list[list[tuple[float, float]]] = [[] for _ in names]
-        times: list[tuple[float, float]] = []
         for seed in range(draws):
             whole, test = accuracy.draw(problem, seed)
             learn = whole.sample(min(len(whole), ROWS), random_state=seed)
@@ -77,19 +77,28 @@ def run(bench: Bench) -> list[str]:
             for own, (values, classes) in zip(found, told, strict=True):
                 brier, loss, _ = probability.figures(values, classes, truth)
                 own.append((loss, brier))
-            times.append((fit_seconds(bench, whole, "logistic"), fit_seconds(bench, whole, "svc")))
         means = np.mean(found, axis=1)
-        worth.row(
-            problem.name,
-            problem.table["target"].nunique(),
-            *(f"{value:.4f}" for value in means[:, 0]),
-            *(f"{value:.4f}" for value in means[:, 1]),
-        )
+        figures = [f"{value:.4f}" for column in (0, 1) for value in means[:, column]]
+        lines.row(problem.name, problem.table["target"].nunique(), *figures)
+        print(problem.name, figures, flush=True)
+        bench.record(set=problem.name, worth=found)
+    return [f"Means over {draws} draws:", "", *lines.lines, ""]
+
+
+def cost(bench: Bench, draws: int) -> list[str]:
+    """What it costs beside support vectors."""
+    lines = Table("set", "rows", "logistic", "svc", "ratio")
+    for problem in chosen(bench):
+        times: list[tuple[float, float]] = []
+        for seed in range(draws):
+            whole, _ = accuracy.draw(problem, seed)
+            times.append((fit_seconds(bench, whole, "logistic"), fit_seconds(bench, whole, "svc")))
         ours, svc = (median(column) for column in zip(*times, strict=True))
-        costs.append((problem.name, len(whole), ours, svc))
-        bench.record(set=problem.name, worth=found, seconds=times)
-    lines = [__doc__.split("\n\n", 2)[2].strip(), "", f"Means over {draws} draws:", "", *worth.lines, ""]
-    price = Table("set", "rows", "logistic", "svc", "ratio")
-    for name, rows, ours, svc in costs:
-        price.row(name, rows, in_seconds(ours), in_seconds(svc), f"{ours / svc:.1f}")
-    return [*lines, "What it costs: kernels and solving to a certified gap of 1e-4 by one thread, medians of the draws.", "", *price.lines]
+        lines.row(problem.name, len(whole), in_seconds(ours), in_seconds(svc), f"{ours / svc:.1f}")
+        bench.record(set=problem.name, seconds=times)
+    return ["What it costs: kernels and solving to a certified gap of 1e-4 by one thread, medians of the draws.", "", *lines.lines]
+
+
+def run(bench: Bench) -> list[str]:
+    draws = 1 if bench.small else DRAWS
+    return [__doc__.split("\n\n", 2)[2].strip(), "", *worth(bench, draws), *cost(bench, draws)]
