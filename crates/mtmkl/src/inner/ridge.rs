@@ -84,8 +84,8 @@ impl Inner for Ridge<'_> {
             has_sum: false,
             concave: effort.concave,
         };
-        if !effort.concave {
-            // Whether there is a maximum at all, only its own factor says.
+        // Whether there is a maximum at all, only its own factor says; and where rows are made each time, a product costs as much as a factor.
+        if !effort.concave || !effort.allowance.rows {
             *self.kept = None;
         }
         let mut product = point.take_product(dual.variables, here);

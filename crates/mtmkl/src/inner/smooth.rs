@@ -287,7 +287,7 @@ impl Smooth<'_> {
         let none = vec![0.0; linear.len()];
         let diagonal = here.rows.diagonal();
         let (mut least, mut idle, mut rise) = (f64::INFINITY, 0, 0.0);
-        // What is left of the last θ is near, but where nothing was known.
+        // A factor of the last θ is tried first.
         let mut last = f64::INFINITY;
         for steps in 0..MAX_STEPS {
             let residual = self.residual(iterate, linear);
