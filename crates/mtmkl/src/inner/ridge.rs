@@ -77,7 +77,7 @@ impl Inner for Ridge<'_> {
     fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved> {
         let (dual, rows) = (self.dual, here.rows);
         let n = self.rho.len();
-        let linear = linear_term(dual, rows);
+        let linear = linear_term(dual, rows.diagonal());
         let system = LinearSystem {
             rows,
             diagonal: self.rho,

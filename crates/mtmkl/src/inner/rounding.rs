@@ -4,7 +4,6 @@
 //! of.
 
 use super::Effort;
-use crate::gram::CombinedRows;
 use crate::grid::dot;
 use crate::machine::{Dual, Variables};
 use crate::vector::rounding;
@@ -13,8 +12,7 @@ use crate::vector::rounding;
 const OWN_ACCURACY: f64 = 0.01;
 
 /// q + c Σ_m θ_m d_m, per variable.
-pub(super) fn linear_term(dual: &Dual, rows: &CombinedRows<'_>) -> Vec<f64> {
-    let diagonal = rows.diagonal();
+pub(super) fn linear_term(dual: &Dual, diagonal: &[f64]) -> Vec<f64> {
     let terms = dual.linear.iter().enumerate();
     terms
         .map(|(v, q)| q + dual.diagonal * diagonal[dual.variables.sample_of(v)])

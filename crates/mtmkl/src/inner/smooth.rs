@@ -524,7 +524,7 @@ impl Inner for Smooth<'_> {
     fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved> {
         let (dual, rows) = (self.dual, here.rows);
         let (n, diagonal) = (rows.count(), rows.diagonal());
-        let linear = linear_term(dual, rows);
+        let linear = linear_term(dual, diagonal);
         let mut iterate = Iterate {
             product: point.take_product(dual.variables, here),
             beta: std::mem::take(&mut point.beta),

@@ -108,7 +108,7 @@ pub(super) fn solve(
     effort: &Effort<'_>,
     is_last: bool,
 ) -> Solved {
-    let linear = linear_term(solver.dual, here.rows);
+    let linear = linear_term(solver.dual, here.rows.diagonal());
     let kept = solver.memory.kept.take();
     let was_hard = std::mem::take(&mut solver.memory.is_hard);
     let qp = solver.qp(&linear);

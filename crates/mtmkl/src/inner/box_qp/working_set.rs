@@ -51,7 +51,7 @@ pub(in crate::inner) fn round(
     let dual = solver.dual;
     let variables = dual.variables;
     let diagonal = combined_diagonal(grams, theta);
-    let linear = linear_of(dual, &diagonal);
+    let linear = linear_term(dual, &diagonal);
     let product = point.known_product(variables, theta);
     let qp = solver.qp(&linear);
     let now = dual.scale * gap(&qp, &point.beta, &product);
@@ -116,7 +116,7 @@ pub(in crate::inner) fn unswept(
     let dual = solver.dual;
     let variables = dual.variables;
     let diagonal = combined_diagonal(grams, theta);
-    let linear = linear_of(dual, &diagonal);
+    let linear = linear_term(dual, &diagonal);
     let known = point.images.known_product(theta);
     let mut errors = product_errors(variables, &point.beta, &diagonal);
     let product: Vec<f64> = known.iter().map(|known| known.unwrap_or(0.0)).collect();
@@ -147,14 +147,6 @@ pub(in crate::inner) fn unswept(
         }),
         linear,
     }
-}
-
-/// q + c Σ_m θ_m d_m, per variable.
-fn linear_of(dual: &Dual, diagonal: &[f64]) -> Vec<f64> {
-    let terms = dual.linear.iter().enumerate();
-    terms
-        .map(|(v, q)| q + dual.diagonal * diagonal[dual.variables.sample_of(v)])
-        .collect()
 }
 
 impl Progress {
@@ -354,7 +346,7 @@ impl Part<'_> {
         (beta, product): (&[f64], &[f64]),
         effort: &Effort<'e>,
     ) -> Effort<'e> {
-        let linear = linear_term(inner.dual, rows);
+        let linear = linear_term(inner.dual, rows.diagonal());
         let scale = inner.dual.scale;
         let wanted = if self.is_whole {
             SHARE * self.enough
