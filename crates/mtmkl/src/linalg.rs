@@ -186,17 +186,21 @@ impl Cholesky {
 
     /// The factor of a matrix whose column j, from row j down, `fill` writes, made in place: nothing else of its size is held. To the diagonal is
     /// added the first of `jitters`, each relative to the largest diagonal entry, with which it is positive definite. `None` for a matrix of
-    /// zeros, or where none of them is enough.
+    /// zeros, where none of them is enough, or where it is not wanted any more.
     pub(crate) fn of_columns(
         n: usize,
         room: Room,
         jitters: impl IntoIterator<Item = f64>,
+        is_wanted: &dyn Fn() -> bool,
         fill: impl Fn(usize, &mut [f64]) + Sync,
     ) -> Option<Self> {
         let size = room.size(n);
         let mut lower = Mat::<f64>::with_capacity(size, size);
         lower.resize_with(n, n, |_, _| 0.0);
         for jitter in jitters {
+            if !is_wanted() {
+                return None;
+            }
             blocked::fill(lower.as_mut(), &fill);
             let largest = (0..n).fold(0.0_f64, |a, i| a.max(lower[(i, i)].abs()));
             if largest == 0.0 {
@@ -205,7 +209,7 @@ impl Cholesky {
             for i in 0..n {
                 lower[(i, i)] += jitter * largest.max(f64::MIN_POSITIVE);
             }
-            if blocked::factor(lower.as_mut()) {
+            if blocked::factor(lower.as_mut(), is_wanted) {
                 return Some(Self { lower });
             }
         }
@@ -312,7 +316,7 @@ pub(crate) fn symmetric_eigen(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec
 
 /// Whether a symmetric matrix is positive definite, as far as Cholesky's algorithm can tell; the factor is written over it.
 pub(crate) fn is_positive_definite(matrix: &mut [f64], n: usize) -> bool {
-    blocked::factor(MatMut::from_column_major_slice_mut(matrix, n, n))
+    blocked::factor(MatMut::from_column_major_slice_mut(matrix, n, n), &|| true)
 }
 
 /// A factor F (rank × n) with F'F = A for a positive semi-definite A: pivoted Cholesky, cut where what is left is rounding.
@@ -390,7 +394,7 @@ mod tests {
         }
         assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
         assert!(Cholesky::with_jitter(vec![1.0, 1.0, 1.0, 1.0], 2, 1e-12).is_some());
-        let columns = Cholesky::of_columns(3, Room::None, rising(1e-14), |j, out| {
+        let columns = Cholesky::of_columns(3, Room::None, rising(1e-14), &|| true, |j, out| {
             for (i, value) in (j..3).zip(out) {
                 *value = a[i * 3 + j];
             }
@@ -399,10 +403,14 @@ mod tests {
         columns.unwrap().solve(&mut c, 1);
         assert!(b.iter().zip(&c).all(|(x, y)| (x - y).abs() < 1e-12));
         assert!(
-            Cholesky::of_columns(2, Room::ToGrow, rising(1e-12), |_, out| out.fill(1.0)).is_some()
+            Cholesky::of_columns(2, Room::ToGrow, rising(1e-12), &|| true, |_, out| out
+                .fill(1.0))
+            .is_some()
         );
         assert!(
-            Cholesky::of_columns(2, Room::None, rising(1e-12), |_, out| out.fill(0.0)).is_none()
+            Cholesky::of_columns(2, Room::None, rising(1e-12), &|| true, |_, out| out
+                .fill(0.0))
+            .is_none()
         );
     }
 

@@ -7,12 +7,14 @@
 )]
 
 mod exp;
+mod powers;
 
 use std::sync::OnceLock;
 
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 pub(crate) use exp::{map_exp, map_exp_from};
+pub(crate) use powers::{MOST_POWERS, Powers};
 
 fn arch() -> Arch {
     static ARCH: OnceLock<Arch> = OnceLock::new();
@@ -226,28 +228,6 @@ pub(crate) fn scale_by(a: f64, x: &[f64], y: &mut [f64]) {
             }
         },
     ));
-}
-
-/// The least number whose square is not next to subnormal.
-const LEAST_SQUARED: f64 = 1e-150;
-
-/// y ← y^(2^times) for y ≥ 0. What would be next to subnormal, slow to work with and worth nothing, is 0.
-pub(crate) fn square_times(times: u32, y: &mut [f64]) {
-    // One squaring after the other over the whole slice: a loop for each value does not become vector instructions.
-    for _ in 0..times {
-        arch().dispatch(Wide(
-            #[inline(always)]
-            || {
-                for value in &mut *y {
-                    *value = if *value < LEAST_SQUARED {
-                        0.0
-                    } else {
-                        *value * *value
-                    };
-                }
-            },
-        ));
-    }
 }
 
 /// out_j ← Σ_k term(x_k, z_jk) for the first rows of Z, given column by column; summed in the order of k.

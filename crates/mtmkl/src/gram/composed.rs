@@ -137,6 +137,7 @@ impl Operator for Composed {
     fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], stop: &Stop) {
         let shares = self.shares(weights);
         let Some((first, others)) = shares.split_first() else {
+            out.fill(0.0);
             return;
         };
         first.part.combine(view, &first.weights, out, stop);

@@ -41,8 +41,6 @@ pub(crate) use plan::{Options, square};
 pub(crate) use rows::CombinedRows;
 pub(crate) use set_plan::SetPlan;
 
-use rayon::prelude::*;
-
 use crate::ledger::Ledger;
 use crate::run::Stop;
 use crate::view::View;
@@ -115,14 +113,9 @@ impl TaskGrams<'_> {
     ) -> Memory<f64> {
         let n = self.count();
         let room = n.max(most.min(3 * n));
-        let mut all = match spare.filter(|spare| spare.len() >= n * n) {
-            Some(mut spare) => {
-                let rows = spare[..n * n].par_chunks_mut(n.max(1));
-                rows.for_each(|row| row.fill(0.0));
-                spare
-            }
-            None => Memory::passing(room * room, self.grams.ledger()),
-        };
+        let mut all = spare
+            .filter(|spare| spare.len() >= n * n)
+            .unwrap_or_else(|| Memory::passing(room * room, self.grams.ledger()));
         self.grams
             .combine(self.view, weights, &mut all[..n * n], stop);
         all

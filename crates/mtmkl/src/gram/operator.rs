@@ -62,13 +62,16 @@ pub trait Operator: Debug + Send + Sync {
         out.copy_from_slice(&row[1..]);
     }
 
-    /// out ← Σ_(m, a) a K_m, all rows together; `out` comes with zeros. Threads may share the work; who does what makes no difference. Where
+    /// out ← Σ_(m, a) a K_m, all rows together, whatever `out` held. Threads may share the work; who does what makes no difference. Where
     /// `stop` comes first, what is written is worth nothing.
     fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], _stop: &Stop) {
         let count = view.count(self.samples());
         out.par_chunks_mut(count.max(1))
             .enumerate()
-            .for_each(|(i, row)| self.add_kernels(view, i, weights, row));
+            .for_each(|(i, row)| {
+                row.fill(0.0);
+                self.add_kernels(view, i, weights, row);
+            });
     }
 
     /// U_m = K_mβ of all these tasks, which see the same rows, for every kernel. Threads may share the work; who does what makes no

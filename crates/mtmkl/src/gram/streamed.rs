@@ -22,9 +22,9 @@ use crate::kernel::KernelView;
 use crate::kernel::base::{InnerProduct, NARROW, Statistic};
 use crate::ledger::{Buffer, Ledger, bytes_of};
 use crate::run::Stop;
-use crate::vector;
+use crate::vector::{self, MOST_POWERS};
 use crate::view::View;
-use block::{ROWS, Scratch, Source};
+use block::{Chain, ROWS, Scratch, Source, Visitor};
 
 /// So few rows are looked at one by one.
 const FEW: usize = 16;
@@ -133,15 +133,73 @@ impl Streamed {
         let mut scratch = Scratch::default();
         for chunk in self.chunks(&groups, columns) {
             let out = &mut out[chunk.range.clone()];
-            Self::visit(
-                &groups,
-                &block,
-                &chunk,
-                &mut scratch,
-                |slot, _, factor, values| {
-                    vector::axpy(factor * weights[slot].1, values, out);
-                },
-            );
+            let stride = out.len();
+            let mut sum = Sum {
+                weights,
+                out,
+                stride,
+            };
+            Self::visit(&groups, &block, &chunk, &mut scratch, &mut sum);
+        }
+    }
+}
+
+/// Σ_m a_m K_m between the rows of a block and a chunk, added.
+struct Sum<'a> {
+    /// Kernel and a_m by slot.
+    weights: &'a [(usize, f64)],
+    out: &'a mut [f64],
+    /// From one row to the next.
+    stride: usize,
+}
+
+impl Visitor for Sum<'_> {
+    fn values(&mut self, slot: usize, row: usize, values: &[f64]) {
+        let out = &mut self.out[row * self.stride..];
+        vector::axpy(self.weights[slot].1, values, &mut out[..values.len()]);
+    }
+
+    fn powers(&mut self, chain: &Chain, row: usize, s: &[f64]) {
+        let mut factors = [0.0; MOST_POWERS];
+        for (a, &(slot, factor)) in factors.iter_mut().zip(&chain.members) {
+            *a = factor * self.weights[slot].1;
+        }
+        let out = &mut self.out[row * self.stride..];
+        chain.powers.add(s, &factors, &mut out[..s.len()]);
+    }
+}
+
+/// K_m v of each kernel for the part of v that a chunk has, task by task, added.
+struct Products<'a, 'b> {
+    /// Those with something in the chunk, and v there.
+    tasks: &'a [(usize, &'a [f64])],
+    /// Task by task and kernel by kernel, the rows of a block.
+    outs: &'a mut [Vec<&'b mut [f64]>],
+    /// Where several tasks want the same.
+    powers: Vec<f64>,
+}
+
+impl Visitor for Products<'_, '_> {
+    fn values(&mut self, slot: usize, row: usize, values: &[f64]) {
+        for &(task, v) in self.tasks {
+            self.outs[task][slot][row] += vector::dot(v, values);
+        }
+    }
+
+    fn powers(&mut self, chain: &Chain, row: usize, s: &[f64]) {
+        if let [(task, v)] = self.tasks {
+            let products = chain.powers.dot(s, v);
+            for (product, &(slot, factor)) in products.iter().zip(&chain.members) {
+                self.outs[*task][slot][row] += factor * product;
+            }
+            return;
+        }
+        self.powers.resize(chain.powers.len() * s.len(), 0.0);
+        chain.powers.write(s, &mut self.powers);
+        for (values, &(slot, factor)) in self.powers.chunks_exact(s.len()).zip(&chain.members) {
+            for &(task, v) in self.tasks {
+                self.outs[task][slot][row] += factor * vector::dot(v, values);
+            }
         }
     }
 }
@@ -250,16 +308,12 @@ impl Operator for Streamed {
         for (block, out) in positions.chunks(ROWS).zip(out.chunks_mut(ROWS)) {
             let block = self.block(&groups, block);
             for chunk in &chunks {
-                let weights = &weights[chunk.range.clone()];
-                Self::visit(
-                    &groups,
-                    &block,
-                    chunk,
-                    &mut scratch,
-                    |_, row, factor, values| {
-                        out[row] += factor * vector::dot(weights, values);
-                    },
-                );
+                let mut products = Products {
+                    tasks: &[(0, &weights[chunk.range.clone()])],
+                    outs: &mut [vec![&mut *out]],
+                    powers: Vec::new(),
+                };
+                Self::visit(&groups, &block, chunk, &mut scratch, &mut products);
             }
         }
     }
@@ -291,22 +345,20 @@ impl Operator for Streamed {
         let chunks = self.chunks(&groups, &positions);
         let blocks = out.par_chunks_mut(ROWS * n).zip(positions.par_chunks(ROWS));
         let blocks = blocks.enumerate().filter(|_| !stop.now());
-        blocks.for_each(|(number, (out, block))| {
+        blocks.for_each_init(Scratch::default, |scratch, (number, (out, block))| {
             let until = number * ROWS + block.len();
             let block = self.block(&groups, block);
-            let mut scratch = Scratch::default();
             // Up to the diagonal; the rest is the same by symmetry.
             for chunk in chunks.iter().filter(|chunk| chunk.range.start < until) {
-                Self::visit(
-                    &groups,
-                    &block,
-                    chunk,
-                    &mut scratch,
-                    |slot, row, factor, values| {
-                        let out = &mut out[row * n..(row + 1) * n][chunk.range.clone()];
-                        vector::axpy(factor * weights[slot].1, values, out);
-                    },
-                );
+                for row in out.chunks_exact_mut(n) {
+                    row[chunk.range.clone()].fill(0.0);
+                }
+                let mut sum = Sum {
+                    weights,
+                    out: &mut out[chunk.range.start..],
+                    stride: n,
+                };
+                Self::visit(&groups, &block, chunk, scratch, &mut sum);
             }
         });
         mirror(out, n);
@@ -349,29 +401,24 @@ impl Operator for Streamed {
             .collect();
         let is_stopped = AtomicBool::new(false);
         let blocks = positions.par_chunks(ROWS);
-        blocks
-            .zip(by_block(tasks, positions.len()))
-            .for_each(|(block, mut outs)| {
+        blocks.zip(by_block(tasks, positions.len())).for_each_init(
+            Scratch::default,
+            |scratch, (block, mut outs)| {
                 let block = self.block(&groups, block);
-                let mut scratch = Scratch::default();
                 for (chunk, tasks) in chunks.iter().zip(&within) {
                     if is_stopped.load(Ordering::Relaxed) || stop.now() {
                         is_stopped.store(true, Ordering::Relaxed);
                         return;
                     }
-                    Self::visit(
-                        &groups,
-                        &block,
-                        chunk,
-                        &mut scratch,
-                        |kernel, row, factor, values| {
-                            for &(task, change) in tasks {
-                                outs[task][kernel][row] += factor * vector::dot(change, values);
-                            }
-                        },
-                    );
+                    let mut products = Products {
+                        tasks,
+                        outs: &mut outs,
+                        powers: Vec::new(),
+                    };
+                    Self::visit(&groups, &block, chunk, scratch, &mut products);
                 }
-            });
+            },
+        );
         let pairs = positions.len() as u64 * others.len() as u64;
         (!is_stopped.into_inner()).then_some(pairs)
     }

@@ -10,6 +10,7 @@ use crate::gram::CombinedRows;
 use crate::ledger::{Guard, Ledger};
 use crate::linalg::{self, Cholesky, Room};
 use crate::machine::Variables;
+use crate::run::Stop;
 
 /// Added to a diagonal of ones.
 const JITTER: f64 = 1e-15;
@@ -39,11 +40,12 @@ pub(super) fn bytes(samples: usize) -> u64 {
 }
 
 impl Bordered {
-    /// `None` where it is not positive definite in double precision, or nothing can move.
+    /// `None` where it is not positive definite in double precision, nothing can move, or `stop` comes first.
     pub(super) fn new(
         variables: Variables,
         diagonal: Vec<f64>,
         rows: &CombinedRows<'_>,
+        stop: &Stop,
         ledger: &Ledger,
     ) -> Option<Self> {
         let n = variables.samples();
@@ -67,9 +69,10 @@ impl Bordered {
         };
         let memory = ledger.take(bytes(samples.len()));
         let jitters = linalg::rising(JITTER);
+        let is_wanted = || !stop.now();
         let mut system = Self {
             variables,
-            factor: Cholesky::of_columns(samples.len(), Room::None, jitters, fill)?,
+            factor: Cholesky::of_columns(samples.len(), Room::None, jitters, &is_wanted, fill)?,
             scale,
             samples,
             weights,
@@ -135,7 +138,8 @@ mod tests {
         let mut diagonal: Vec<f64> = (0..count).map(|v| [1e-3, 1.0, 1e3][v % 3]).collect();
         diagonal[4] = f64::INFINITY;
         let ledger = Ledger::default();
-        let system = Bordered::new(variables, diagonal.clone(), &rows, &ledger).unwrap();
+        let system =
+            Bordered::new(variables, diagonal.clone(), &rows, &Stop::never(), &ledger).unwrap();
         assert!(ledger.taken() > 0);
         let right: Vec<f64> = (0..count).map(|_| random.uniform() - 0.5).collect();
         let (x, multiplier) = system.solve_with_sum(&right, 0.3);

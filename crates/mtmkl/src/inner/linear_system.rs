@@ -124,7 +124,7 @@ impl Preconditioner {
             };
             let rescue = linalg::rising(JITTER).take(if system.concave { usize::MAX } else { 0 });
             let jitters = std::iter::once(0.0).chain(rescue);
-            let factor = Cholesky::of_columns(n, Room::None, jitters, fill)?;
+            let factor = Cholesky::of_columns(n, Room::None, jitters, &|| true, fill)?;
             (memory, Factor::Double(factor))
         };
         let mut made = Self {

@@ -55,8 +55,8 @@ pub(super) fn fill<T: Number>(mut lower: MatMut<'_, T>, fill: impl Fn(usize, &mu
     tiles.into_par_iter().for_each(write);
 }
 
-/// A ← L; whether A is positive definite.
-pub(super) fn factor<T: Number>(mut lower: MatMut<'_, T>) -> bool {
+/// A ← L; whether A is positive definite. Asked between panels, `is_wanted` may end it: then the answer is no.
+pub(super) fn factor<T: Number>(mut lower: MatMut<'_, T>, is_wanted: &dyn Fn() -> bool) -> bool {
     let n = lower.nrows();
     let size = if n <= PLAIN { n } else { PANEL };
     let mut first = 0;
@@ -64,7 +64,7 @@ pub(super) fn factor<T: Number>(mut lower: MatMut<'_, T>) -> bool {
         let size = size.min(n - first);
         let rest = lower.rb_mut().get_mut(first.., first..);
         let (mut corner, _, mut below, next) = rest.split_at_mut(size, size);
-        if !factor_plain(corner.rb_mut()) {
+        if !is_wanted() || !factor_plain(corner.rb_mut()) {
             return false;
         }
         eliminate(corner.into_const(), below.rb_mut());
@@ -169,7 +169,7 @@ impl SingleCholesky {
             for i in 0..n {
                 lower[(i, i)] += jitter;
             }
-            if factor(lower.as_mut()) {
+            if factor(lower.as_mut(), &|| true) {
                 return Some(Self { lower });
             }
         }
@@ -217,7 +217,7 @@ mod tests {
                         *value = entry(j + k, j);
                     }
                 });
-                assert!(factor(lower.as_mut()));
+                assert!(factor(lower.as_mut(), &|| true));
                 lower
             };
             let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -237,8 +237,20 @@ mod tests {
             let n = 700;
             let mut lower = Mat::<f32>::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 });
             lower[(at, at)] = -1.0;
-            assert!(!factor(lower.as_mut()));
+            assert!(!factor(lower.as_mut(), &|| true));
         }
+    }
+
+    #[test]
+    fn a_factor_that_is_not_wanted_any_more_is_not_finished() {
+        let asked = std::cell::Cell::new(0);
+        let is_wanted = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 3
+        };
+        let mut lower = Mat::<f64>::identity(700, 700);
+        assert!(!factor(lower.as_mut(), &is_wanted));
+        assert_eq!(asked.get(), 3);
     }
 
     #[test]

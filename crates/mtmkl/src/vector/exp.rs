@@ -87,15 +87,7 @@ fn product_of<const FUSED: bool>((argument, factor): (f64, f64)) -> f64 {
 
 #[inline(always)]
 fn exp_of<const FUSED: bool>(x: f64) -> f64 {
-    let rounded = multiply_add::<FUSED>(x, std::f64::consts::LOG2_E, ROUND);
-    let k = rounded - ROUND;
-    let r = multiply_add::<FUSED>(k, -LN_2[0], x);
-    let r = multiply_add::<FUSED>(k, -LN_2[1], r);
-    let mut tail = POLYNOMIAL[9];
-    for power in (0..9).rev() {
-        tail = multiply_add::<FUSED>(tail, r, POLYNOMIAL[power]);
-    }
-    let near_one = 1.0 + multiply_add::<FUSED>(r * r, tail, r);
+    let (near_one, rounded) = parts_of::<FUSED>(x);
     // Half of 2^k by adding k − 1 to the exponent: k = 1024 has room, and the last factor makes ∞ of what is too large.
     let shift = rounded.to_bits().wrapping_sub(1) << 52;
     let half = f64::from_bits(near_one.to_bits().wrapping_add(shift));
@@ -109,9 +101,31 @@ fn exp_of<const FUSED: bool>(x: f64) -> f64 {
     }
 }
 
+/// e^x for x ≤ 0, the same bits.
+#[inline(always)]
+pub(super) fn falling_exp<const FUSED: bool>(x: f64) -> f64 {
+    let (near_one, rounded) = parts_of::<FUSED>(x);
+    let value = f64::from_bits(near_one.to_bits().wrapping_add(rounded.to_bits() << 52));
+    if x < LOWEST { 0.0 } else { value }
+}
+
+/// e^r, and a number with k in its lowest bits.
+#[inline(always)]
+fn parts_of<const FUSED: bool>(x: f64) -> (f64, f64) {
+    let rounded = multiply_add::<FUSED>(x, std::f64::consts::LOG2_E, ROUND);
+    let k = rounded - ROUND;
+    let r = multiply_add::<FUSED>(k, -LN_2[0], x);
+    let r = multiply_add::<FUSED>(k, -LN_2[1], r);
+    let mut tail = POLYNOMIAL[9];
+    for power in (0..9).rev() {
+        tail = multiply_add::<FUSED>(tail, r, POLYNOMIAL[power]);
+    }
+    (1.0 + multiply_add::<FUSED>(r * r, tail, r), rounded)
+}
+
 /// a b + c, rounded once where `FUSED`.
 #[inline(always)]
-fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
+pub(super) fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 

@@ -2,7 +2,7 @@
 //! cache.
 //!
 //! ‖x − z‖² comes from the products x'z that other kernels need anyway, where the rows lie around the origin. And of exponentials of one base,
-//! e^(−4γs) is (e^(−γs))⁴: of eight Gaussians, each twice as wide as the next, two exponentials are computed.
+//! e^(−4γs) is (e^(−γs))⁴: of eight Gaussians, each twice as wide as the next, two exponentials are computed, and used where they are made.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use super::Streamed;
 use crate::data::Samples;
 use crate::kernel::Statistic;
 use crate::kernel::base::Arranged;
-use crate::vector;
+use crate::vector::{self, MOST_POWERS, Powers};
 
 /// Rows of a block, and the samples that they are compared with: 512 KiB of base values, which a core's own cache holds.
 pub(super) const ROWS: usize = 128;
@@ -32,34 +32,40 @@ pub(super) struct Source {
     pub(super) products: Option<usize>,
 }
 
-/// Kernels with one base.
+/// Kernels with one base; who asks knows each by its slot.
 pub(super) struct Group<'a> {
     source: &'a Source,
-    members: Vec<Member<'a>>,
+    /// By their maps.
+    singles: Vec<Single<'a>>,
+    chains: Vec<Chain>,
     /// The group whose base is x'z of the same columns, where this base comes from it.
     products: Option<usize>,
 }
 
-/// One kernel of a group; who asks knows it by its slot.
-struct Member<'a> {
+/// A kernel whose values come from its map.
+struct Single<'a> {
     slot: usize,
     map: &'a Map,
-    how: How,
 }
 
-/// How a kernel's values come about.
-#[derive(Clone, Copy)]
-enum How {
-    /// By its map of base values.
-    Map,
-    /// c exp(−γ s).
-    Exponential { factor: f64, gamma: f64 },
-    /// c e^(2^times), e being what the exponential before it had become.
-    Power { factor: f64, times: u32 },
+/// Kernels c e with powers e of one exponential.
+pub(super) struct Chain {
+    pub(super) powers: Powers,
+    /// Slot and c of each.
+    pub(super) members: Vec<(usize, f64)>,
 }
 
 /// A power of an exponential has so much more rounding: with 2⁶ about as much as the sum of a thousand terms.
 const MOST_SQUARINGS: u32 = 6;
+
+/// Who looks at kernel values between a row of a block and the samples of a chunk.
+pub(super) trait Visitor {
+    /// Those of one kernel.
+    fn values(&mut self, slot: usize, row: usize, values: &[f64]);
+
+    /// Those of several, by what they have in common; s is the base.
+    fn powers(&mut self, chain: &Chain, row: usize, s: &[f64]);
+}
 
 /// Samples that others are compared with.
 pub(super) struct Chunk {
@@ -78,7 +84,7 @@ struct Seen {
     arranged: Option<Arranged<'static>>,
     /// x'x, where the base comes from products.
     squares: Vec<f64>,
-    /// What normalises each member, where something does.
+    /// What normalises each single kernel, where something does.
     scales: Vec<Option<Vec<f64>>>,
 }
 
@@ -96,8 +102,7 @@ pub(super) struct Scratch {
     /// Base values of groups, one after the other.
     bases: Vec<Vec<f64>>,
     values: Vec<f64>,
-    /// The exponential that powers are made of.
-    power: Vec<f64>,
+    own: Vec<f64>,
 }
 
 impl Source {
@@ -159,26 +164,32 @@ impl Source {
 impl Streamed {
     /// These kernels by their bases; the slot of each is its place here.
     pub(super) fn groups(&self, kernels: impl Iterator<Item = usize>) -> Vec<Group<'_>> {
-        let mut members: Vec<Vec<Member<'_>>> = self.bases.iter().map(|_| Vec::new()).collect();
+        let mut singles: Vec<Vec<Single<'_>>> = self.bases.iter().map(|_| Vec::new()).collect();
+        let mut exponentials: Vec<Vec<Exponential>> =
+            self.bases.iter().map(|_| Vec::new()).collect();
         for (slot, kernel) in kernels.enumerate() {
             let Made { base, map } = &self.kernels[kernel];
-            let how = match map.exponential() {
-                Some((factor, gamma)) => How::Exponential { factor, gamma },
-                None => How::Map,
-            };
-            members[*base].push(Member { slot, map, how });
+            match map.exponential().filter(|_| map.normaliser().is_idle()) {
+                Some((factor, gamma)) => exponentials[*base].push(Exponential {
+                    slot,
+                    factor,
+                    gamma,
+                }),
+                None => singles[*base].push(Single { slot, map }),
+            }
         }
         let mut place = vec![None; self.bases.len()];
         let mut groups: Vec<Group<'_>> = Vec::new();
-        for (number, mut members) in members.into_iter().enumerate() {
-            if members.is_empty() {
+        let members = singles.into_iter().zip(exponentials);
+        for (number, (singles, exponentials)) in members.enumerate() {
+            if singles.is_empty() && exponentials.is_empty() {
                 continue;
             }
-            chain(&mut members);
             place[number] = Some(groups.len());
             groups.push(Group {
                 source: &self.bases[number],
-                members,
+                singles,
+                chains: chains(exponentials),
                 products: None,
             });
         }
@@ -190,13 +201,13 @@ impl Streamed {
 
     /// These samples as a group sees them.
     fn seen(&self, group: &Group<'_>, positions: &[usize]) -> Seen {
-        let scales = group.members.iter();
+        let scales = group.singles.iter();
         Seen {
             arranged: (group.products.is_none())
                 .then(|| group.source.arranged(&self.samples, positions)),
             squares: self.squares(group, positions),
             scales: scales
-                .map(|member| member.map.normaliser().of(positions))
+                .map(|single| single.map.normaliser().of(positions))
                 .collect(),
         }
     }
@@ -243,19 +254,18 @@ impl Streamed {
         }
     }
 
-    /// Calls `visit(slot, row, factor, values)`: the values of each kernel between a row of the block and the samples of a chunk, but for a
-    /// factor.
+    /// Shows the values of all kernels between the rows of a block and the samples of a chunk.
     pub(super) fn visit(
         groups: &[Group<'_>],
         block: &Block<'_>,
         chunk: &Chunk,
         scratch: &mut Scratch,
-        mut visit: impl FnMut(usize, usize, f64, &[f64]),
+        visitor: &mut impl Visitor,
     ) {
         let count = chunk.positions.len();
         scratch.bases.resize_with(groups.len(), Vec::new);
         scratch.values.resize(count, 0.0);
-        scratch.power.resize(count, 0.0);
+        scratch.own.resize(count, 0.0);
         for (number, group) in groups.iter().enumerate() {
             let (seen, base) = (&chunk.groups[number], &mut scratch.bases[number]);
             if let Some(others) = &seen.arranged {
@@ -264,12 +274,7 @@ impl Streamed {
                 statistic.block(&block.rows[number], others, count, base, count);
             }
         }
-        let Scratch {
-            bases,
-            values,
-            power,
-        } = scratch;
-        let mut own = vec![0.0; count];
+        let Scratch { bases, values, own } = scratch;
         for (row, &at) in block.positions.iter().enumerate() {
             let found = chunk.sorted.binary_search_by_key(&at, |(other, _)| *other);
             let itself = found.ok().map(|found| chunk.sorted[found].1);
@@ -283,75 +288,74 @@ impl Streamed {
                     own.copy_from_slice(base);
                     if group.products.is_some() {
                         let square = block.squares[number][row];
-                        statistic.of_products(square, &seen.squares, &mut own);
+                        statistic.of_products(square, &seen.squares, own);
                     }
                     if let Some(itself) = itself.filter(|_| statistic.is_distance()) {
                         // A sample is at no distance from itself, whatever rounding says.
                         own[itself] = 0.0;
                     }
-                    base = &own;
+                    base = own;
                 }
-                for (member, scales) in group.members.iter().zip(&seen.scales) {
-                    match member.how {
-                        How::Map => member.map.kernel_values_from(base, values),
-                        How::Exponential { gamma, .. } => {
-                            vector::map_exp_from(base, power, move |s| (-gamma * s, 1.0));
-                        }
-                        How::Power { times, .. } => vector::square_times(times, power),
-                    }
-                    let factor = match member.how {
-                        How::Map => 1.0,
-                        How::Exponential { factor, .. } | How::Power { factor, .. } => {
-                            if scales.is_none() {
-                                visit(member.slot, row, factor, power);
-                                continue;
-                            }
-                            values.copy_from_slice(power);
-                            factor
-                        }
-                    };
+                for chain in &group.chains {
+                    visitor.powers(chain, row, base);
+                }
+                for (single, scales) in group.singles.iter().zip(&seen.scales) {
+                    single.map.kernel_values_from(base, values);
                     if let Some(scales) = scales {
-                        let normaliser = member.map.normaliser();
-                        vector::scale_by(factor * normaliser.scale_of(at), scales, values);
+                        let normaliser = single.map.normaliser();
+                        vector::scale_by(normaliser.scale_of(at), scales, values);
                         if let Some(itself) = itself {
                             values[itself] = Normaliser::own(scales[itself]);
                         }
                     }
-                    visit(member.slot, row, 1.0, values);
+                    visitor.values(single.slot, row, values);
                 }
             }
         }
     }
 }
 
-/// Of exponentials with one base, those whose γ is a power of two times another's are powers of it; the flattest first.
-fn chain(members: &mut [Member<'_>]) {
-    let gamma = |member: &Member<'_>| match member.how {
-        How::Exponential { gamma, .. } => gamma,
-        _ => f64::NEG_INFINITY,
-    };
-    members.sort_by(|a, b| gamma(a).total_cmp(&gamma(b)));
-    let (mut last, mut squarings) = (0.0, 0);
-    for member in members {
-        let How::Exponential { factor, gamma } = member.how else {
-            continue;
-        };
+/// A kernel c exp(−γ s).
+struct Exponential {
+    slot: usize,
+    factor: f64,
+    gamma: f64,
+}
+
+/// Those whose γ is a power of two times another's are powers of it; the flattest first.
+fn chains(mut exponentials: Vec<Exponential>) -> Vec<Chain> {
+    exponentials.sort_by(|a, b| a.gamma.total_cmp(&b.gamma));
+    let mut chains: Vec<Chain> = Vec::new();
+    let mut last = 0.0;
+    for Exponential {
+        slot,
+        factor,
+        gamma,
+    } in exponentials
+    {
         let times = (gamma / last).log2();
         let rounded = times.round();
-        let is_power = (times - rounded).abs() < 1e-12
-            && (0.0..=f64::from(MOST_SQUARINGS - squarings)).contains(&rounded);
-        if is_power {
-            #[allow(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a small whole number"
-            )]
-            let times = rounded as u32;
-            squarings += times;
-            member.how = How::Power { factor, times };
-        } else {
-            squarings = 0;
+        let chain = chains.last_mut().filter(|chain| {
+            (times - rounded).abs() < 1e-12
+                && chain.powers.len() < MOST_POWERS
+                && (0.0..=f64::from(MOST_SQUARINGS - chain.powers.squarings())).contains(&rounded)
+        });
+        match chain {
+            Some(chain) => {
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a small whole number"
+                )]
+                chain.powers.push(rounded as u32);
+                chain.members.push((slot, factor));
+            }
+            None => chains.push(Chain {
+                powers: Powers::new(gamma),
+                members: vec![(slot, factor)],
+            }),
         }
         last = gamma;
     }
+    chains
 }

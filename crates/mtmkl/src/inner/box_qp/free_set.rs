@@ -8,6 +8,7 @@ use crate::grid::dot;
 use crate::ledger::{Guard, Ledger, bytes_of};
 use crate::linalg::{self, Cholesky, Room};
 use crate::machine::Variables;
+use crate::run::Stop;
 
 /// Free variables with K_FF = LL' and linear conditions A'd = v on their moves d: the first says that Σd is given, further ones
 /// hold single variables.
@@ -30,6 +31,8 @@ pub(super) struct FreeSet {
     room: usize,
     memory: Guard,
     ledger: Ledger,
+    /// Where this comes, nothing more is begun.
+    stop: Stop,
 }
 
 /// Bytes of a factor for so many variables.
@@ -122,11 +125,12 @@ pub(super) fn movable_variables(qp: &Qp<'_>, beta: &[f64], product: &[f64]) -> V
 }
 
 impl FreeSet {
-    /// Factors K_FF; `None` for fewer than two variables or where K vanishes on them.
+    /// Factors K_FF; `None` for fewer than two variables, where K vanishes on them, or where `stop` comes first.
     pub(super) fn new(
         members: Vec<usize>,
         variables: Variables,
         rows: &CombinedRows<'_>,
+        stop: &Stop,
         ledger: &Ledger,
     ) -> Option<Self> {
         if members.len() < 2 {
@@ -134,7 +138,7 @@ impl FreeSet {
         }
         let samples: Vec<usize> = members.iter().map(|&v| variables.sample_of(v)).collect();
         rows.make_together();
-        Self::of_columns(members, variables, ledger, |j, column| {
+        Self::of_columns(members, variables, stop, ledger, |j, column| {
             let row = rows.row(samples[j]);
             for (value, &i) in column.iter_mut().zip(&samples[j..]) {
                 *value = row[i];
@@ -146,6 +150,7 @@ impl FreeSet {
     fn of_columns(
         members: Vec<usize>,
         variables: Variables,
+        stop: &Stop,
         ledger: &Ledger,
         fill: impl Fn(usize, &mut [f64]) + Sync,
     ) -> Option<Self> {
@@ -157,11 +162,12 @@ impl FreeSet {
             triangle: Vec::new(),
             held: Vec::new(),
             variables,
-            factor: Cholesky::of_columns(count, Room::ToGrow, jitters, fill)?,
+            factor: Cholesky::of_columns(count, Room::ToGrow, jitters, &|| !stop.now(), fill)?,
             room: Room::ToGrow.size(count),
             members,
             memory,
             ledger: ledger.clone(),
+            stop: stop.clone(),
         };
         set.add_conditions(vec![1.0; count], 1).then_some(set)
     }
@@ -330,10 +336,13 @@ impl FreeSet {
         self.basis.pop();
     }
 
-    /// Holds these positions, in ascending order, from now on; false where nothing would be left to move.
+    /// Holds these positions, in ascending order, from now on; false where nothing would be left to move, or a stop came.
     fn hold(&mut self, positions: &[usize]) -> bool {
         self.held.extend_from_slice(positions);
         positions.chunks(CONDITIONS).all(|some| {
+            if self.stop.now() {
+                return false;
+            }
             // L⁻¹e is zero before the place of the one.
             let (first, count) = (some[0], some.len());
             let mut units = vec![0.0; (self.members.len() - first) * count];
@@ -503,7 +512,14 @@ mod tests {
             }
         };
         let all = Variables::one_each(SAMPLES);
-        FreeSet::of_columns(variables.to_vec(), all, &Ledger::default(), fill).unwrap()
+        FreeSet::of_columns(
+            variables.to_vec(),
+            all,
+            &Stop::never(),
+            &Ledger::default(),
+            fill,
+        )
+        .unwrap()
     }
 
     /// The step for these slopes by sample, in the order of samples: zero for what does not move.

@@ -69,7 +69,7 @@ pub(crate) fn solve(
         if gap <= CLOSER * accuracy
             || idle > IDLE
             || stop.now()
-            || !point.advance(qp, rows, sum, ledger)
+            || !point.advance(qp, rows, sum, stop, ledger)
         {
             break;
         }
@@ -198,10 +198,17 @@ impl Iterate {
         products.sum()
     }
 
-    /// One predictor–corrector step; false where no further progress can be made.
-    fn advance(&mut self, qp: &Qp<'_>, rows: &CombinedRows<'_>, sum: f64, ledger: &Ledger) -> bool {
+    /// One predictor–corrector step; false where no further progress can be made, or a stop came.
+    fn advance(
+        &mut self,
+        qp: &Qp<'_>,
+        rows: &CombinedRows<'_>,
+        sum: f64,
+        stop: &Stop,
+        ledger: &Ledger,
+    ) -> bool {
         let diagonal = self.diagonal(qp);
-        let Some(system) = Bordered::new(qp.variables, diagonal, rows, ledger) else {
+        let Some(system) = Bordered::new(qp.variables, diagonal, rows, stop, ledger) else {
             return false;
         };
         let total = self.complementarity(qp, 0.0, None);

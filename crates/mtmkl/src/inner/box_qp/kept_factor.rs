@@ -29,7 +29,7 @@ impl KeptFactor {
             return None;
         }
         Some(Self {
-            set: FreeSet::new(free, variables, here.rows, ledger)?,
+            set: FreeSet::new(free, variables, here.rows, effort.stop, ledger)?,
             theta: here.theta.to_vec(),
         })
     }

@@ -196,7 +196,13 @@ fn after_a_direct_step_free_slopes_are_equal() {
             };
             smo::solve(&qp, &rows, &mut beta, &mut product, &loose, &Stop::never());
             let free = free_set::free_variables(&qp, &beta);
-            let set = FreeSet::new(free, case.variables, &rows, &ledger);
+            let set = FreeSet::new(
+                free,
+                case.variables,
+                &rows,
+                &crate::run::Stop::never(),
+                &ledger,
+            );
             let Some(mut set) = set else { continue };
             if set.step(&qp, &mut beta, &product).is_none() {
                 continue;

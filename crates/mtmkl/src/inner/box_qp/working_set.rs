@@ -19,8 +19,9 @@ const SHARE: f64 = 0.1;
 /// Where only some of them have room, to this share of the gap that the part has by itself: the next part moves them anyway, but not to move at
 /// all would be the end (letter within 200 MB: 46 s, and 95 s and 141 s to .3 and .1; 58 s to .8).
 const CUT: f64 = 0.5;
-/// Samples beside those that should move, as a share of them: those that are the nearest to it.
-const NEAR: f64 = 0.2;
+/// Samples beside those that should move, as a share of them: those that are the nearest to it. (A tenth and a fifth take as long on letter, and a
+/// tenth less memory.)
+const NEAR: f64 = 0.1;
 /// A round that raises ḡ by less than this share of the gap that is small enough is idle, and after so many of them what is left is rounding.
 const WORTH: f64 = 1e-3;
 const IDLE_ROUNDS: usize = 5;
@@ -222,7 +223,7 @@ fn chosen(
         }
     }
     let settled = is_settled.iter().filter(|is_settled| **is_settled).count();
-    let most = most.min((GROWTH * settled).max(SMALL));
+    let most = most.min((GROWTH * settled).max(LEAST_MOST));
     if 2 * settled <= most {
         // A factorisation at hand is worth more than any sample.
         for (worth, _) in movable.iter_mut().filter(|(_, sample)| is_settled[*sample]) {
@@ -290,8 +291,12 @@ fn steepest(qp: &Qp<'_>, beta: &[f64], product: &[f64], count: usize) -> Vec<usi
 
 /// So few samples are solved all together.
 const SMALL: usize = 2000;
-/// The working set is at most so many times what is free: who is to come off a bound is then seen from where the free ones have come to.
-const GROWTH: usize = 3;
+/// The working set is at most so many times what is free: who is to come off a bound is then seen from where the free ones have come to. (Letter,
+/// three times: 7.7 s and one more round; four times: 6.8 s; six times: 10 s and half as much memory again.)
+const GROWTH: usize = 4;
+/// But it may have so many: where most of the support is at its bound and little of it free, they have to go there. (Made set of 40,000 rows, up
+/// to 2,000: 57 sweeps; 4,000: 37; 6,000: 28, in as much time.)
+const LEAST_MOST: usize = 4000;
 
 /// Some of the samples of a task.
 struct Part<'a> {
@@ -449,8 +454,9 @@ impl Part<'_> {
     }
 }
 
-/// So many free variables are factored for the curvature at most: |F|³/3 multiply–adds are then less than those of a sweep.
-const CURVED: usize = 3000;
+/// So many free variables are factored for the curvature at most: |F|³/3 multiply–adds are then less than those of a sweep. (Letter, 7,400 free:
+/// 1,000 of them cost a third pass; 1,500, 2,000 and 3,000 do not.)
+const CURVED: usize = 2000;
 
 /// K_FF of the free variables for J's curvature, where the one at hand does not do; of some of them where they are many, each of which stands
 /// for others. J bends less where fewer may move, about in proportion, and how far to trust its curvature is seen from J itself.
