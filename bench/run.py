@@ -19,6 +19,7 @@ from common import ROOT, Bench
 
 SECTIONS = [
     "given",
+    "ridge",
     "price",
     "grams",
     "easymkl",

@@ -31,10 +31,14 @@ struct Job {
     /// with these kernels, normalised.
     #[serde(default)]
     kernels: Vec<String>,
-    /// T × n labels ±1.
+    /// T × n labels ±1, or values for ridge regression.
     labels: String,
     sharing: SharingSpec,
+    /// C of support vector classification,
+    #[serde(default)]
     c: f64,
+    /// or λ of kernel ridge regression.
+    ridge: Option<f64>,
     tolerance: f64,
     threads: usize,
     repeats: usize,
@@ -87,9 +91,19 @@ fn problem(job: &Job, values: &[f64], labels: &[f64]) -> Result<Problem, Box<dyn
     let tasks = labels
         .chunks_exact(n)
         .enumerate()
-        .map(|(task, labels)| Task::new(task.to_string(), Targets::Labels(labels.to_vec())))
+        .map(|(task, values)| {
+            let targets = match job.ridge {
+                Some(_) => Targets::Values(values.to_vec()),
+                None => Targets::Labels(values.to_vec()),
+            };
+            Task::new(task.to_string(), targets)
+        })
         .collect();
-    let mut spec = ProblemSpec::new(kernels, MachineSpec::svc(job.c), job.sharing.clone());
+    let machine = match job.ridge {
+        Some(lambda) => MachineSpec::krr(lambda),
+        None => MachineSpec::svc(job.c),
+    };
+    let mut spec = ProblemSpec::new(kernels, machine, job.sharing.clone());
     if job.grams.is_some() {
         spec.normalize = false.into();
     }
