@@ -457,6 +457,8 @@ impl Part<'_> {
 /// So many free variables are factored for the curvature at most: |F|³/3 multiply–adds are then less than those of a sweep. (Letter, 7,400 free:
 /// 1,000 of them cost a third pass; 1,500, 2,000 and 3,000 do not.)
 const CURVED: usize = 2000;
+/// Or one in so many, where that is more. (ocr_letters, 24,000 free: 2,000 of them cost a third pass, 3,000 do not.)
+const ONE_CURVED_IN: usize = 8;
 
 /// K_FF of the free variables for J's curvature, where the one at hand does not do; of some of them where they are many, each of which stands
 /// for others. J bends less where fewer may move, about in proportion, and how far to trust its curvature is seen from J itself.
@@ -472,7 +474,7 @@ fn keep_factor(
     let all = free_variables(&solver.qp(linear), &point.beta);
     let most = (effort.allowance.most_free)
         .min(effort.allowance.working_set)
-        .min(CURVED);
+        .min(CURVED.max(all.len() / ONE_CURVED_IN));
     let free: Vec<usize> = if all.len() > most {
         (0..most).map(|at| all[at * all.len() / most]).collect()
     } else {
