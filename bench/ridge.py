@@ -9,9 +9,9 @@ from common import Bench, Table, digits, in_seconds, in_turn, median, met, ratio
 
 TITLE = "Kernel ridge regression, Gram matrices given"
 
-TEXT = """Five kernels (linear, Gaussians of 1/2, 1, 2 and 4 times the median distance), L2, λ = 1, certified to 1e-4, two threads, over one fit
-of scikit-learn's `KernelRidge(alpha=1, kernel="precomputed")` on the sum with the optimal weights, on the same two threads. Ten normal columns
-and a smooth rule with noise. Both are timed warm, the fastest of three fits in a process, in turn. The target is 2."""
+TEXT = """Five kernels (linear, Gaussians of 1/2, 1, 2 and 4 times the median distance), L2, λ = 1, certified to 1e-4, two threads, over
+one fit of scikit-learn's `KernelRidge(alpha=1, kernel="precomputed")` on the sum with the optimal weights, on the same two threads. Ten
+normal columns and a smooth rule with noise. Both are timed warm, the fastest of three fits in a process, in turn. The target is 2."""
 
 LAMBDA = 1.0
 
@@ -49,5 +49,7 @@ def run(bench: Bench) -> list[str]:
         middle, text = ratio(*times)
         bench.record(n=count, ours=times[0], theirs=times[1], gap=answers[-1]["gap"], passes=answers[-1]["passes"])
         gap, passes = f"{answers[-1]['gap']:.1e}", answers[-1]["passes"]
-        table.row(f"{count:,}", in_seconds(median(times[0])), in_seconds(median(times[1])), text, digits(2.0), met(middle <= 2), gap, passes)
+        table.row(
+            f"{count:,}", in_seconds(median(times[0])), in_seconds(median(times[1])), text, digits(2.0), met(middle <= 2), gap, passes
+        )
     return [TEXT, "", *table.lines]
