@@ -457,7 +457,8 @@ impl Part<'_> {
 /// So many free variables are factored for the curvature at most: |F|³/3 multiply–adds are then less than those of a sweep. (Letter, 7,400 free:
 /// 1,000 of them cost a third pass; 1,500, 2,000 and 3,000 do not.)
 const CURVED: usize = 2000;
-/// Or one in so many, where that is more. (ocr_letters, 24,000 free: 2,000 of them cost a third pass, 3,000 do not.)
+/// Or one in so many, where that is more. (ocr_letters, 24,000 free: three passes with 2,000 of them; two with 3,000, before parts were chosen
+/// otherwise.)
 const ONE_CURVED_IN: usize = 8;
 
 /// K_FF of the free variables for J's curvature, where the one at hand does not do; of some of them where they are many, each of which stands
