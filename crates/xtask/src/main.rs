@@ -17,8 +17,8 @@ struct Step {
     variables: &'static [(&'static str, &'static str)],
 }
 
-/// Everything that must hold before a change goes in. Formatting first, since it is quickest to fail.
-const TEST: &[Step] = &[
+/// What must hold before a change goes in and needs nothing but Rust; formatting first, since it is quickest to fail.
+const LINTS: &[Step] = &[
     Step {
         name: "format",
         program: "cargo",
@@ -39,6 +39,10 @@ const TEST: &[Step] = &[
         ],
         variables: &[],
     },
+];
+
+/// And the rest of it.
+const TEST: &[Step] = &[
     Step {
         name: "tests",
         program: "cargo",
@@ -73,12 +77,6 @@ const TEST: &[Step] = &[
         variables: &[("RUSTDOCFLAGS", "-D warnings")],
     },
     Step {
-        name: "Python environment",
-        program: "sh",
-        arguments: &["-c", PYTHON_ENVIRONMENT],
-        variables: &[],
-    },
-    Step {
         name: "Python format and lints",
         program: "sh",
         arguments: &[
@@ -95,7 +93,7 @@ const TEST: &[Step] = &[
         arguments: &[
             "-c",
             "rm -rf target/wheels && \
-             target/python-env/bin/maturin build --quiet --profile dev --out target/wheels && \
+             target/python-env/bin/maturin build --quiet --profile dev --features as-tested --out target/wheels && \
              target/python-env/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl",
         ],
         variables: &[],
@@ -116,13 +114,20 @@ const TEST: &[Step] = &[
         arguments: &[
             "-c",
             "MTMKL_WHEEL=$(echo \"$PWD\"/target/wheels/*.whl) MTMKL_PROGRAM=\"$PWD\"/target/debug/mtmkl \
-             target/python-env/bin/python -m pytest",
+             target/python-env/bin/python -m pytest --numprocesses 2 --dist worksteal",
         ],
         variables: &[],
     },
 ];
 
 /// Made once under `target`, and again when what it holds changes.
+const ENVIRONMENT: &[Step] = &[Step {
+    name: "Python environment",
+    program: "sh",
+    arguments: &["-c", PYTHON_ENVIRONMENT],
+    variables: &[],
+}];
+
 const PYTHON_ENVIRONMENT: &str = "\
     cmp -s python/requirements-test.txt target/python-env/requirements.txt && exit 0; \
     rm -rf target/python-env && python3 -m venv target/python-env && \
@@ -176,8 +181,23 @@ fn ensure_chromium() {
     }
 }
 
-/// Runs the steps, the last one with the caller's further arguments.
-fn run(steps: &[Step], further: &[String]) -> ExitCode {
+/// What a step took, in seconds.
+type Times = Vec<(&'static str, u64)>;
+
+/// All tests. A browser and the Python environment are had from elsewhere, which takes minutes of waiting: meanwhile the lints run.
+fn test() -> Option<Times> {
+    let (lints, environment) = std::thread::scope(|scope| {
+        let environment = scope.spawn(|| {
+            ensure_chromium();
+            run(ENVIRONMENT, &[])
+        });
+        (run(LINTS, &[]), environment.join().ok().flatten())
+    });
+    Some([lints?, environment?, run(TEST, &[])?].concat())
+}
+
+/// Runs the steps, the last one with the caller's further arguments; `None` where one fails.
+fn run(steps: &[Step], further: &[String]) -> Option<Times> {
     let mut times = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let further = if number + 1 == steps.len() {
@@ -197,17 +217,25 @@ fn run(steps: &[Step], further: &[String]) -> ExitCode {
             Ok(status) if status.success() => times.push((step.name, started.elapsed().as_secs())),
             Ok(status) => {
                 eprintln!("\n{} failed: {status}", step.name);
-                return ExitCode::FAILURE;
+                return None;
             }
             Err(error) => {
                 eprintln!(
                     "\n{} could not start ({}): {error}",
                     step.name, step.program
                 );
-                return ExitCode::FAILURE;
+                return None;
             }
         }
     }
+    Some(times)
+}
+
+/// What it all took.
+fn report(times: Option<Times>) -> ExitCode {
+    let Some(times) = times else {
+        return ExitCode::FAILURE;
+    };
     println!();
     for (name, seconds) in times {
         println!("{name}: {seconds} s");
@@ -255,16 +283,13 @@ const BENCH: &[Step] = &[
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
-        Some((command, [])) if command == "test" => {
-            ensure_chromium();
-            run(TEST, &[])
-        }
+        Some((command, [])) if command == "test" => report(test()),
         // A leading `--` is left out, as cargo does it for the programs that it runs.
-        Some((command, further)) if command == "bench" => run(
+        Some((command, further)) if command == "bench" => report(run(
             BENCH,
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
-        ),
-        Some((command, [])) if command == "python" => run(PYTHON, &[]),
+        )),
+        Some((command, [])) if command == "python" => report(run(PYTHON, &[])),
         _ => {
             eprintln!(
                 "usage: cargo xtask test | python | bench [OPTIONS] (bench --help lists them)"
