@@ -20,6 +20,7 @@ from common import ROOT, Bench
 SECTIONS = [
     "given",
     "ridge",
+    "ridge_samples",
     "price",
     "grams",
     "easymkl",

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -21,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from . import _core
 from ._kernels import Kernels, Matrix, precomputed, resolve
 from ._sharing import sharing_spec
-from ._table import Table, group_texts, groups, program_rows, read, text
+from ._table import Rows, Table, group_texts, groups, part_of, program_rows, read, scaled, text
 from ._transfer import is_wanted, known_groups, made
 from ._types import Limits, New, Set, Task
 
@@ -156,7 +157,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             None if shared is None else shared.between,
         )
         if table.rows is not None:
-            table = replace(table, rows=frame.scaled(table.rows))
+            table = replace(table, rows=scaled(frame, table.rows))
         named = None if table.tasks is None else table.tasks.tolist()
         same = np.arange(table.count, dtype=np.float64) if self._apart else values
         same = None if same is None else np.ascontiguousarray(same)
@@ -381,10 +382,10 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(self.trace_)
         # (row of X, support row) of every sample set; without notes of where rows came from, they are counted through.
         places: dict[int, NDArray[np.intp]] = {}
-        vectors: list[Matrix] = []
+        vectors: list[Rows] = []
         before = 0
         for number in sorted(set(model.task_sets)):
-            positions, support = model.support_rows(number)
+            positions, support = _support_rows(model, number)
             origin = rows[number] if number < len(rows) else range(before, before + model.samples(number))
             places[number] = np.asarray(origin, dtype=np.intp)[positions.astype(np.intp)]
             vectors.append(support)
@@ -392,7 +393,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         every = np.concatenate(list(places.values()))
         order = np.argsort(every, kind="stable")
         self.support_ = every[order]
-        self._support_vectors = np.concatenate(vectors)[order]
+        are_sparse = any(sparse.issparse(part) for part in vectors)
+        self._support_vectors = (sparse.vstack(vectors, format="csr") if are_sparse else np.concatenate(vectors))[order]
         where = {int(row): at for at, row in enumerate(self.support_)}
         coefficients = np.zeros((len(model.task_names), len(every)))
         for task, number in enumerate(model.task_sets):
@@ -402,13 +404,12 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.intercept_ = model.offsets
 
     @property
-    def support_vectors_(self) -> Matrix:
-        """The support rows as kernels see them (scaled), in the order of ``support_``."""
+    def support_vectors_(self) -> Rows:
+        """The support rows as kernels see them (scaled), in the order of ``support_``; sparse where X was."""
         check_is_fitted(self)
         if isinstance(self.kernels, str) and self.kernels == "precomputed":
             raise AttributeError("precomputed kernels have no support vectors; support_ has their positions")
-        vectors: Matrix = self._support_vectors
-        return vectors
+        return self._support_vectors
 
     # -- prediction ----------------------------------------------------------------------------------------------------------------
 
@@ -502,7 +503,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         known = self._frame.tasks(self._model)
         if "python" in self._model.notes:
             table, _ = read(self, X, task=task, reset=False, known=known)
-            return table if table.rows is None else replace(table, rows=self._frame.scaled(table.rows))
+            return table if table.rows is None else replace(table, rows=scaled(self._frame, table.rows))
         return program_rows(self._frame, X, task, known)
 
     def _parts(self, table: Table) -> list[tuple[str, NDArray[np.intp]]]:
@@ -562,10 +563,10 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
                 "origin": origin,
             }
         assert table.rows is not None
-        values = table.rows if everything else np.ascontiguousarray(table.rows[rows])
+        values = table.rows if everything else part_of(table.rows, rows)
         grams: list[tuple[str, Matrix, Vector | None]] = []
         for call in self._calls:
-            positions, support = self._model.support_rows(set)
+            positions, support = _support_rows(self._model, set)
             cross = np.zeros((len(rows), self._model.samples(set)))
             if len(positions):
                 cross[:, positions] = call.matrix(values, support)
@@ -632,7 +633,18 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernels, str) and self.kernels == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
+
+
+def _support_rows(model: _core.Model, set: int) -> tuple[NDArray[np.uintp], Rows]:
+    """The positions of the support rows of a sample set, and the rows."""
+    positions, rows = model.support_rows(set)
+    if isinstance(rows, tuple):
+        offsets, columns, values, width = rows
+        places = (columns.astype(np.int64), offsets.astype(np.int64))
+        return positions, sparse.csr_array((values, *places), shape=(len(positions), width))
+    return positions, rows
 
 
 def threads(n_jobs: int | None) -> int:

@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, check_scoring, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import indexable
+from sklearn.utils.validation import _num_samples, indexable
 
 from ._base import MKLEstimator
 from ._search import MKLSearchCV
@@ -166,7 +166,7 @@ class _Constant(_Around):
 
     def _tasks(self, X: Any) -> NDArray[Any]:
         if self.column is None:
-            return np.zeros(len(X), dtype=object)
+            return np.zeros(_num_samples(X), dtype=object)
         if hasattr(X, "columns"):
             return np.asarray(X[self.column] if isinstance(self.column, str) else X.iloc[:, self.column]).astype(str)
         return np.asarray(X)[:, self.column].astype(str)

@@ -101,28 +101,33 @@ class Call:
     function: Callable[[Matrix, Matrix], ArrayLike]
     columns: tuple[int, ...] | None
 
-    def _view(self, rows: Matrix) -> Matrix:
-        return rows if self.columns is None else np.ascontiguousarray(rows[:, list(self.columns)])
+    def _view(self, rows: Any) -> Any:
+        if self.columns is None:
+            return rows
+        view = rows[:, list(self.columns)]
+        return view if sparse.issparse(view) else np.ascontiguousarray(view)
 
-    def matrix(self, left: Matrix, right: Matrix) -> Matrix:
-        """k(left, right)."""
-        values = np.ascontiguousarray(self.function(self._view(left), self._view(right)), dtype=np.float64)
-        if values.shape != (len(left), len(right)):
+    def matrix(self, left: Any, right: Any) -> Matrix:
+        """k(left, right). Sparse rows are handed on as they are, and what comes of them may be sparse."""
+        made = self.function(self._view(left), self._view(right))
+        values = np.ascontiguousarray(made.toarray() if sparse.issparse(made) else made, dtype=np.float64)
+        expected = (left.shape[0], right.shape[0])
+        if values.shape != expected:
             label = getattr(self.function, "__name__", repr(self.function))
             raise ValueError(
-                f"the kernel {label} returned an array of shape {values.shape}, expected {(len(left), len(right))}: "
+                f"the kernel {label} returned an array of shape {values.shape}, expected {expected}: "
                 "k(X, Z) has a row for each row of X and a column for each row of Z"
             )
         return values
 
-    def diagonal(self, rows: Matrix) -> NDArray[np.float64]:
+    def diagonal(self, rows: Any) -> NDArray[np.float64]:
         """k(x, x) of each row."""
         parts = [np.diagonal(self.matrix(part, part)) for part in _blocks(rows)]
         return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _blocks(rows: Matrix) -> list[Matrix]:
-    return [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
+def _blocks(rows: Any) -> list[Any]:
+    return [rows[start : start + _BLOCK] for start in range(0, rows.shape[0], _BLOCK)]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 #: Colours of two classes, as the ends of the red-blue map under them, and of more.
@@ -113,7 +114,8 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
     if tasks is not None and len(tasks) != 1:
         raise ValueError(f"X has rows of {len(tasks)} tasks; draw them one at a time")
     ax = _axes(ax)
-    low, high = table.rows.min(axis=0), table.rows.max(axis=0)
+    shown = table.rows.toarray() if sparse.issparse(table.rows) else table.rows
+    low, high = shown.min(axis=0), shown.max(axis=0)
     margin = 0.1 * np.where(high > low, high - low, 1.0)
     across, up = (np.linspace(low[at] - margin[at], high[at] + margin[at], resolution) for at in range(2))
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
@@ -135,7 +137,6 @@ def plot_boundary(model: Any, X: Any, y: Any = None, *, task: Any = None, ax: An
             ax.figure.colorbar(filled, ax=ax)
         elif values.min() < 0 < values.max():
             ax.contour(across, up, values, levels=[0.0], colors="black")
-    shown = model._new(X, task).rows
     colours: Any = "black"
     if y is not None and model._kind == "labels":
         palette = _MANY if by_class else _TWO

@@ -86,8 +86,8 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
     memory_limit : float, default=8.0
         GiB that kernel matrices may take. Over it, their values are made on demand, which may be slower, and a warning says so.
     storage : {"kept", "mapped", "streamed"}, optional
-        Where kernel values come from: a matrix for each kernel, one for all kernels on the same columns, or rows in blocks, for support
-        vector machines on any number of rows. By `memory_limit` where nothing is said.
+        Where kernel values come from: a matrix for each kernel, one for all kernels on the same columns, or rows in blocks, on any number
+        of rows. By `memory_limit` where nothing is said.
     n_jobs : int, optional
         Threads; the answer does not depend on it. None is one per core, or OMP_NUM_THREADS where that is set, as joblib does in its
         workers; −1 is one per core.

@@ -1,4 +1,4 @@
-"""From X (array, DataFrame, stack of kernels) to rows of features and the task of each row."""
+"""From X (array, DataFrame, sparse matrix, stack of kernels) to rows of features and the task of each row."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
 
 from . import _core
@@ -15,14 +16,17 @@ from ._kernels import KernelStack, Matrix
 
 Texts = NDArray[np.object_]
 
+#: Rows of numbers: all of them, or those other than zero (SciPy's CSR).
+Rows = Any
+
 
 @dataclass
 class Table:
     """Samples as the core needs them."""
 
     count: int
-    #: n × d features, C order; None for precomputed kernels.
-    rows: Matrix | None
+    #: n × d features, C order, or CSR without zeros, columns ascending; None for precomputed kernels.
+    rows: Rows | None
     #: Precomputed kernels.
     stack: KernelStack | None
     #: The task of each row in words; None without tasks.
@@ -132,8 +136,37 @@ def group_texts(values: Any, what: str, known: Sequence[str] | None = None) -> l
     return found
 
 
+def without_zeros(rows: Rows) -> Rows:
+    """Sparse rows as the core takes them: columns that ascend, each once, without zeros. What the caller has is left as it is."""
+    if not sparse.issparse(rows) or (rows.has_canonical_format and np.all(rows.data)):
+        return rows
+    rows = rows.copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
+
+
+def part_of(rows: Rows, members: NDArray[np.intp]) -> Rows:
+    """Some of the rows."""
+    return rows[members] if sparse.issparse(rows) else np.ascontiguousarray(rows[members])
+
+
+def scaled(frame: _core.Frame, rows: Rows) -> Rows:
+    """Rows on the scales of their columns; sparse ones have all their zeros where the scales were learned with them."""
+    if sparse.issparse(rows) and not frame.keeps_zeros:
+        rows = rows.toarray()
+    if not sparse.issparse(rows):
+        return frame.scaled(rows)
+    return sparse.csr_array((frame.scaled_entries(rows), rows.indices, rows.indptr), shape=rows.shape)
+
+
 def _position(X: Any, key: Any, what: str) -> int:
     """The position of a column of X, given by name or index."""
+    if sparse.issparse(X):
+        raise ValueError(
+            f"{what} is {key!r}, a column of X, but X is sparse and has numbers only; leave the column out and give fit and predict an "
+            "array, task=…"
+        )
     if hasattr(X, "columns") and hasattr(X, "shape"):
         names: list[Any] = list(X.columns)
         if isinstance(key, int | np.integer) and key not in names:
@@ -206,7 +239,7 @@ def read(
                 "to group"
             )
         return _read_stack(estimator, X, y, task=task, with_y=with_y, column=column, reset=reset, known=known, **check)
-    numeric = {"dtype": np.float64, "order": "C"}
+    numeric = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
     positions: list[int] = []
     groups: list[tuple[int, Any]] = []
     if column is None and not places:
@@ -229,14 +262,15 @@ def read(
             rows, y = check_X_y(rest, y, estimator=estimator, **numeric, **check)
         else:
             rows = check_array(rest, estimator=estimator, input_name="X", **numeric)
+    rows = without_zeros(rows)
     names = getattr(estimator, "feature_names_in_", None)
     count = estimator.n_features_in_
     all_names = [f"f{at + 1}" for at in range(count)] if names is None else [str(name) for name in names]
     indices = [-1 if at in positions else at - sum(other < at for other in positions) for at in range(count)]
-    tasks = tasks_of(task, len(rows), known)
+    tasks = tasks_of(task, rows.shape[0], known)
     task_name = None if column is None else all_names[positions[0]]
     by_name = [(all_names[at], values) for at, values in groups]
-    return Table(len(rows), rows, None, tasks, all_names, indices, task_name, by_name), y
+    return Table(rows.shape[0], rows, None, tasks, all_names, indices, task_name, by_name), y
 
 
 def _read_stack(
@@ -291,6 +325,12 @@ def program_rows(frame: _core.Frame, X: Any, task: Any, known: Sequence[str]) ->
         return Table(len(stack), None, stack, tasks_of(task, len(stack), known), [], [])
     wanted = frame.columns
     groups: list[tuple[str, NDArray[Any]]] = []
+    names = frame.features
+    if sparse.issparse(X):
+        if X.shape[1] != len(names):
+            raise ValueError(f"X has {X.shape[1]} columns, expected the {len(names)} features of the model: {', '.join(names[:8])}")
+        rows = scaled(frame, without_zeros(check_array(X, dtype=np.float64, accept_sparse="csr", input_name="X")))
+        return Table(rows.shape[0], rows, None, tasks_of(task, rows.shape[0], known), names, list(range(len(names))))
     if hasattr(X, "columns") and hasattr(X, "shape"):
         # Columns of groups place tasks that were never seen; others do not need them.
         present = [name for name in frame.group_columns if name in X.columns]
@@ -310,7 +350,6 @@ def program_rows(frame: _core.Frame, X: Any, task: Any, known: Sequence[str]) ->
         columns = list(array.T)
     categories = frame.categories
     rows = frame.rows([(name, _cells(name, column, categories.get(name))) for name, column in zip(wanted, columns, strict=True)])
-    names = frame.features
     return Table(len(rows), rows, None, tasks_of(task, len(rows), known), names, list(range(len(names))), None, groups)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Set(TypedDict):
-    """One sample set: X with the names of its columns, Gram matrices of the set by name, and the rows of X it is made of; where kernels are
+    """One sample set: X, dense or CSR, with the names of its columns, Gram matrices of the set by name, and the rows of X it is made of; where kernels are
     between tasks, the task kernels and the task of each row."""
 
-    values: NDArray[np.float64] | None
+    values: Any | None
     columns: list[str]
     grams: list[tuple[str, NDArray[np.float64]]]
     origin: list[int]
@@ -47,11 +47,11 @@ class Limits(TypedDict):
 
 
 class New(TypedDict):
-    """New samples: rows, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core; where kernels are between
+    """New samples: rows, dense or CSR, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core; where kernels are between
     tasks, their task and its groups."""
 
     count: int
     threads: int
-    rows: NDArray[np.float64] | None
+    rows: Any | None
     grams: list[tuple[str, NDArray[np.float64], NDArray[np.float64] | None]]
     origin: tuple[Frame, str, list[str | None]] | None

@@ -81,6 +81,7 @@ impl Engine for Quadratic {
         let curvature = self.factors.iter().map(|factor| Curvature {
             rank: self.rank,
             factor: factor.clone(),
+            span: None,
         });
         Ok(Evaluation {
             number: 0,

@@ -1,13 +1,14 @@
 //! A model with its frame: from rows to predictions in the user's words.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::error::{DataProblem, Place};
 use mtmkl::select::Calibration;
 use mtmkl::task_kernel::Origin;
-use mtmkl::{CrossGram, Input, Model, Rows};
+use mtmkl::{CrossGram, Input, Model};
 use mtmkl_table::{Frame, Goal, Gram, Predictions, Records, Table};
 
 use crate::output;
@@ -31,6 +32,8 @@ pub struct Predictor<'a> {
     pub training_rows: &'a [Vec<usize>],
     /// Most bytes that rows may take.
     pub limit: u64,
+    /// Tasks of which it was said that the model never saw them: rows may come in parts, and it is said once.
+    pub noted: Mutex<BTreeSet<String>>,
 }
 
 /// Rows to predict for.
@@ -63,7 +66,7 @@ impl Predictor<'_> {
         for (task, (origin, rows)) in parts {
             let is_named = self.frame.task.is_some();
             let set = if let Some(origin) = &origin {
-                if !origin.is_known() {
+                if !origin.is_known() && self.is_news(task) {
                     let groups = if origin.has_groups() {
                         " and its group"
                     } else {
@@ -97,6 +100,12 @@ impl Predictor<'_> {
             }
         }
         Ok(predictions)
+    }
+
+    /// Whether nothing was said of this task before.
+    fn is_news(&self, task: &str) -> bool {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.insert(task.to_string())
     }
 
     /// Decision values for a task that was never seen, if that is asked for and can be.
@@ -142,7 +151,9 @@ impl Predictor<'_> {
             .iter()
             .map(|&row| asked.records.positions[row])
             .collect();
-        let own = self.frame.gather(asked.table, &positions, self.limit)?;
+        let own = self
+            .frame
+            .gather_rows(asked.table, &positions, self.limit)?;
         // (name, values, k(x, x)) of each matrix
         let mut parts = Vec::new();
         for (name, (gram, diagonal)) in asked.cross {
@@ -174,7 +185,7 @@ impl Predictor<'_> {
         let table = if d == 0 {
             None
         } else {
-            Some(Rows::new(&own, rows.len(), d)?)
+            Some(own.table(rows.len(), d)?)
         };
         call(Input {
             count: rows.len(),

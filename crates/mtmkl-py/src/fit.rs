@@ -13,9 +13,9 @@ use mtmkl::solver::SolverSpec;
 use mtmkl::task_kernel::TaskKernels;
 use mtmkl::{
     Definiteness, Fitting, GivenGram, Ledger, Normalization, Preparation, Prepared, Problem,
-    ProblemSpec, Samples, Stop, Storage, TargetScale, Targets, Task,
+    ProblemSpec, RowValues, Samples, Stop, Storage, TargetScale, Targets, Task,
 };
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
@@ -23,6 +23,7 @@ use crate::convert::{matrix, vector, vectors};
 use crate::enter::{interruptible, pool, released};
 use crate::errors::{self, Origins};
 use crate::model::Model;
+use crate::rows::PyRows;
 use crate::transfer::Transfer;
 
 /// One sample set: the table of numbers with the names of its columns and the rows of it that are meant, Gram matrices of these by
@@ -30,7 +31,7 @@ use crate::transfer::Transfer;
 #[derive(FromPyObject)]
 pub(crate) struct Set<'py> {
     #[pyo3(item)]
-    values: Option<PyReadonlyArray2<'py, f64>>,
+    values: Option<PyRows<'py>>,
     #[pyo3(item)]
     columns: Vec<String>,
     #[pyo3(item)]
@@ -54,22 +55,8 @@ impl Set<'_> {
                 })
             })
             .collect::<PyResult<_>>()?;
-        let values = match &self.values {
-            Some(values) => {
-                let (all, width) = (matrix(values)?, values.shape()[1]);
-                if self.origin.iter().any(|&row| row >= values.shape()[0]) {
-                    return Err(PyValueError::new_err(
-                        "origin names rows that are not there",
-                    ));
-                }
-                let mut own = Vec::with_capacity(self.origin.len() * width);
-                for row in &self.origin {
-                    own.extend_from_slice(&all[row * width..(row + 1) * width]);
-                }
-                Some(own)
-            }
-            None => None,
-        };
+        let values = self.values.as_ref();
+        let values = values.map(|rows| rows.select(&self.origin)).transpose()?;
         Ok(Owned {
             values,
             columns: self.columns.clone(),
@@ -84,7 +71,7 @@ impl Set<'_> {
 
 /// The same in Rust's hands.
 pub(crate) struct Owned {
-    values: Option<Vec<f64>>,
+    values: Option<RowValues>,
     columns: Vec<String>,
     grams: Vec<GivenGram>,
     count: usize,
@@ -95,7 +82,7 @@ impl Owned {
     pub(crate) fn samples(self) -> mtmkl::Result<Samples> {
         let set = match self.values {
             Some(values) => {
-                let set = Samples::with_columns(values, self.count, self.columns)?;
+                let set = Samples::of_rows(values, self.count, self.columns)?;
                 self.grams.into_iter().try_fold(set, Samples::with_gram)?
             }
             None => Samples::from_grams(self.count, self.grams)?,

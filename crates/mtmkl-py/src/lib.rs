@@ -12,6 +12,7 @@ mod errors;
 mod fit;
 mod model;
 mod program;
+mod rows;
 mod search;
 mod table;
 mod transfer;

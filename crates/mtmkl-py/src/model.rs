@@ -5,11 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mtmkl::grid::Grid;
-use mtmkl::{CrossGram, Input, Pass, Rows};
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
-};
+use mtmkl::{CrossGram, Input, Pass, RowValues};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
@@ -17,6 +14,7 @@ use pyo3::types::{PyBytes, PyType};
 use crate::convert::{matrix, vector};
 use crate::enter::{pool, released};
 use crate::errors::{self, Origins};
+use crate::rows::PyRows;
 use crate::table::Frame;
 
 /// A group of tasks: level, name, positions of the tasks, and the weights that they share.
@@ -37,6 +35,21 @@ impl From<mtmkl::Model> for Model {
     }
 }
 
+/// Sparse rows: offsets, columns, values, and how many columns there are.
+type Csr<'py> = (
+    Bound<'py, PyArray1<usize>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    usize,
+);
+
+/// Rows with all their numbers, or those other than zero.
+#[derive(IntoPyObject)]
+enum SupportRows<'py> {
+    Dense(Bound<'py, PyArray2<f64>>),
+    Sparse(Csr<'py>),
+}
+
 /// The task of new samples: the frame that knows the columns of groups, the task, and its values in them.
 type Origin = (Py<Frame>, String, Vec<Option<String>>);
 
@@ -48,7 +61,7 @@ pub(crate) struct New<'py> {
     #[pyo3(item)]
     threads: usize,
     #[pyo3(item)]
-    rows: Option<PyReadonlyArray2<'py, f64>>,
+    rows: Option<PyRows<'py>>,
     #[pyo3(item)]
     grams: Vec<(
         String,
@@ -78,10 +91,7 @@ impl New<'_> {
                 })
             })
             .collect::<PyResult<Vec<_>>>()?;
-        let rows = match &self.rows {
-            Some(rows) => Some((matrix(rows)?, rows.shape()[1])),
-            None => None,
-        };
+        let rows = self.rows.as_ref().map(PyRows::read).transpose()?;
         let origin = self.origin.as_ref().and_then(|(frame, task, values)| {
             let frame = frame.get().inner();
             frame.origin_of(model, task, values)
@@ -89,9 +99,7 @@ impl New<'_> {
         let count = self.count;
         let pool = pool(self.threads)?;
         released(py, &Origins::default(), move || {
-            let rows = rows
-                .map(|(values, columns)| Rows::new(values, count, columns))
-                .transpose()?;
+            let rows = rows.as_ref().map(|rows| rows.rows(count)).transpose()?;
             let input = Input {
                 count,
                 rows,
@@ -311,14 +319,24 @@ impl Model {
     }
 
     /// The support rows of a sample set: their positions in it, and the rows.
-    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
     fn support_rows<'py>(
         &self,
         py: Python<'py>,
         set: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<usize>>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<(Bound<'py, PyArray1<usize>>, SupportRows<'py>)> {
         let set = self.set(set)?;
-        let rows = table(py, set.positions.len(), set.columns.len(), set.rows.clone())?;
+        let count = set.positions.len();
+        let rows = match &set.rows {
+            RowValues::Dense(values) => {
+                SupportRows::Dense(table(py, count, set.columns.len(), values.clone())?)
+            }
+            RowValues::Sparse(rows) => SupportRows::Sparse((
+                rows.offsets().to_vec().into_pyarray(py),
+                rows.columns().to_vec().into_pyarray(py),
+                rows.values().to_vec().into_pyarray(py),
+                rows.width(),
+            )),
+        };
         Ok((set.positions.clone().into_pyarray(py), rows))
     }
 

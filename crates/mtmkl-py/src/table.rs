@@ -17,6 +17,7 @@ use pyo3::types::PyType;
 use crate::convert::{matrix, vector};
 use crate::errors::{self, Origins};
 use crate::model::Model;
+use crate::rows::{PyRows, Read};
 use crate::transfer::Transfer;
 
 /// Whether a text means that there is no value.
@@ -81,7 +82,7 @@ pub(crate) fn task_groups(
 )]
 pub(crate) fn sample_sets<'py>(
     py: Python<'py>,
-    rows: Option<PyReadonlyArray2<'py, f64>>,
+    rows: Option<PyRows<'py>>,
     tasks: Option<Vec<String>>,
     only: &str,
     weights: PyReadonlyArray1<'py, f64>,
@@ -113,7 +114,7 @@ pub(crate) fn sample_sets<'py>(
 
 /// Samples as Python has them: their rows, how often each counts, and what tells equal ones apart.
 pub(crate) struct Samples<'a, 'py> {
-    pub(crate) rows: Option<&'a PyReadonlyArray2<'py, f64>>,
+    pub(crate) rows: Option<&'a PyRows<'py>>,
     pub(crate) weights: &'a PyReadonlyArray1<'py, f64>,
     pub(crate) same: Option<&'a PyReadonlyArray1<'py, f64>>,
 }
@@ -127,13 +128,21 @@ impl Samples<'_, '_> {
         let mut groups = mtmkl_table::groups(&all, names.as_ref(), only, Some(weights))
             .map_err(|error| raise(error, false))?;
         if let Some(rows) = self.rows {
-            let (values, columns) = (matrix(rows)?, rows.shape()[1]);
+            let (all, columns) = (rows.read()?, rows.shape().1);
             let same = self.same.map(vector).transpose()?;
             for group in groups.iter_mut().filter(|_| columns > 0) {
                 let own = group.rows.clone();
                 let keys = same.map(|same| own.iter().map(|&row| same[row]).collect::<Vec<f64>>());
-                let row = |at: usize| &values[own[at] * columns..(own[at] + 1) * columns];
-                group.merge(row, keys.as_deref());
+                match &all {
+                    Read::Dense(values, _) => {
+                        let row = |at: usize| &values[own[at] * columns..(own[at] + 1) * columns];
+                        group.merge(row, keys.as_deref())
+                    }
+                    Read::Sparse(rows) => {
+                        let order = |a: usize, b: usize| rows.rows().compare(own[a], own[b]);
+                        group.merge_by(order, keys.as_deref())
+                    }
+                };
             }
         }
         Ok(groups)
@@ -158,11 +167,11 @@ fn scaling_for(kernels: &[String]) -> Scaling {
     usual_scaling(&views.filter_map(Result::ok).flatten().collect::<Vec<_>>())
 }
 
-/// The offset and the factor of each column, learned from rows that count as often as their weights say.
+/// The offset and the factor of each column, learned from rows that count as often as their weights say; of sparse rows without an offset.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
 pub(crate) fn column_scales(
-    rows: PyReadonlyArray2<'_, f64>,
+    rows: PyRows<'_>,
     weights: PyReadonlyArray1<'_, f64>,
     scale: &str,
     kernels: Vec<String>,
@@ -178,8 +187,14 @@ pub(crate) fn column_scales(
             "scale is '{scale}', expected 'auto' or one of {words}"
         )));
     };
-    let (values, columns) = (matrix(&rows)?, rows.shape()[1]);
     let weights = vector(&weights)?;
+    let (values, columns) = match rows.read()? {
+        Read::Dense(values, columns) => (values, columns),
+        Read::Sparse(rows) => {
+            let factors = scaling.factors(&rows, weights).into_iter();
+            return Ok(factors.map(|factor| (0.0, factor)).collect());
+        }
+    };
     let weights = weights
         .iter()
         .any(|weight| *weight != 1.0)
@@ -260,6 +275,28 @@ impl Frame {
             .scaled(matrix(&rows)?)
             .map_err(|error| raise(error, false))?;
         values.into_pyarray(py).reshape([count, width])
+    }
+
+    /// Whether zeros stay zeros on the scales of the columns.
+    #[getter]
+    fn keeps_zeros(&self) -> bool {
+        self.frame.keeps_zeros()
+    }
+
+    /// The entries of sparse rows on the scales of their columns, which keep zeros.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn scaled_entries<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyRows<'py>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let Read::Sparse(rows) = rows.read()? else {
+            return Err(PyValueError::new_err("the rows are not sparse"));
+        };
+        let scaled = self.frame.scaled_entries(&rows);
+        Ok(scaled
+            .map_err(|error| raise(error, false))?
+            .into_pyarray(py))
     }
 
     /// The frame that a model carries, or that of a model of the library.

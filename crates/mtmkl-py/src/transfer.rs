@@ -15,6 +15,7 @@ use crate::convert::matrix;
 use crate::defaults;
 use crate::errors::{self, Origins};
 use crate::fit;
+use crate::rows::PyRows;
 use crate::table::{self, Samples};
 
 /// Task kernels by name, for tasks in the order in which their samples stand.
@@ -89,7 +90,7 @@ impl Transfer {
     fn pooled<'py>(
         &self,
         py: Python<'py>,
-        rows: Option<PyReadonlyArray2<'py, f64>>,
+        rows: Option<PyRows<'py>>,
         tasks: Vec<String>,
         only: &str,
         weights: PyReadonlyArray1<'py, f64>,

@@ -129,12 +129,9 @@ impl Dataset {
                         .iter()
                         .map(|&row| records.positions[row])
                         .collect();
-                    let values = frame.gather(table, &at, limit)?;
+                    let values = frame.gather_rows(table, &at, limit)?;
                     let keys = same.keys(group);
-                    group.merge(
-                        |at| &values[at * columns..(at + 1) * columns],
-                        keys.as_deref(),
-                    );
+                    group.merge_rows(&values, keys.as_deref());
                 }
             }
             let (all, of) = transfer.pooled(by_task, only.clone());
@@ -150,11 +147,10 @@ impl Dataset {
                     .map(|&row| records.positions[row])
                     .collect()
             };
-            let mut values = frame.gather(table, &positions(&group), limit)?;
+            let mut values = frame.gather_rows(table, &positions(&group), limit)?;
             if equals == Equals::Merged && grams.is_empty() && origins.is_none() {
                 let keys = same.keys(&group);
-                let row = |at: usize| &values[at * columns..(at + 1) * columns];
-                let places = group.merge(row, keys.as_deref());
+                let places = group.merge_rows(&values, keys.as_deref());
                 move_rows(&mut values, columns, &places);
             }
             let at = positions(&group);
@@ -162,7 +158,7 @@ impl Dataset {
             let set = if columns == 0 {
                 Samples::from_grams(group.rows.len(), given.collect())
             } else {
-                Samples::with_columns(values, group.rows.len(), frame.columns())
+                Samples::of_rows(values, group.rows.len(), frame.columns())
                     .and_then(|set| given.into_iter().try_fold(set, Samples::with_gram))
             };
             let set = match origins.take() {
@@ -239,8 +235,7 @@ impl Dataset {
 
     /// Bytes of the rows.
     pub fn bytes_of_rows(&self) -> u64 {
-        let rows = self.samples.iter().map(|set| set.rows().values().len());
-        rows.map(bytes_of::<f64>).sum()
+        self.samples.iter().map(|set| set.rows().bytes()).sum()
     }
 }
 

@@ -229,7 +229,7 @@ impl Frame {
                 continue;
             }
             let numeric = match plan.missing {
-                Missing::Error => table.numeric(name).map(|_| ()),
+                Missing::Error => table.check_numeric(name),
                 _ => table.numbers_in(name).map(|_| ()),
             };
             numeric.map_err(|error| table.text_to_learn_from(error))?;
@@ -309,7 +309,8 @@ impl Frame {
         }
     }
 
-    /// Learns means and scales on these rows of the table, which count as often as their weights say.
+    /// Learns means and scales on these rows of the table, which count as often as their weights say; of a table that is mostly zero, scales
+    /// without means.
     ///
     /// # Errors
     /// When a column has no value in any of them.
@@ -321,6 +322,9 @@ impl Frame {
         missing: Missing,
         scaling: Scaling,
     ) -> Result<()> {
+        if self.is_mostly_zero(table)? {
+            return self.learn_sparse(table, rows, weights, missing, scaling);
+        }
         let indicators = one_hot::Indicators::of(self, table)?;
         for number in 0..self.features.len() {
             let source = self.source(table, number, &indicators)?;

@@ -2,6 +2,7 @@
 //!
 //! Row by row, x_ij = (v_ij − offset_j) · factor_j, with fill_j for gaps and 0 for what a sparse column does not mention.
 
+use mtmkl::RowValues;
 use mtmkl::ledger::bytes_of;
 
 use crate::Result;
@@ -21,7 +22,7 @@ const CHECKED: usize = 1 << 22;
 
 /// The cells behind a feature.
 #[derive(Clone, Copy)]
-enum Cells<'a> {
+pub(crate) enum Cells<'a> {
     Dense(&'a [f64]),
     Sparse(&'a Sparse),
     /// 1 where the row has this name.
@@ -32,7 +33,7 @@ enum Cells<'a> {
 
 /// The cells behind a feature, and the rows without one.
 pub(crate) struct Source<'a> {
-    cells: Cells<'a>,
+    pub(crate) cells: Cells<'a>,
     pub(crate) missing: &'a [usize],
 }
 
@@ -54,9 +55,11 @@ impl Frame {
         if feature.category.is_some() {
             return Ok(&table.column(&feature.column)?.missing);
         }
+        if is_absent(table, &feature.column) {
+            return Ok(&[]);
+        }
         match table.numbers_in(&feature.column) {
             Ok(column) => Ok(&column.missing),
-            Err(TableError::UnknownColumn { .. }) if is_absent(table, &feature.column) => Ok(&[]),
             Err(error) => Err(text_where_numbers_belong(
                 error,
                 "the model learned from numbers here",
@@ -78,6 +81,10 @@ impl Frame {
                 cells: Cells::Indicator(names, code),
                 missing,
             });
+        }
+        if is_absent(table, &feature.column) {
+            let cells = Cells::Zero;
+            return Ok(Source { cells, missing });
         }
         let cells = match table
             .numbers_in(&feature.column)
@@ -138,26 +145,41 @@ impl Frame {
         Ok(values)
     }
 
+    /// The same, without zeros where that is better (see [`Frame::is_mostly_zero`]).
+    ///
+    /// # Errors
+    /// As [`Frame::gather`].
+    pub fn gather_rows(&self, table: &Table, rows: &[usize], limit: u64) -> Result<RowValues> {
+        Ok(match self.gather_sparse(table, rows, limit)? {
+            Some(sparse) => RowValues::Sparse(sparse),
+            None => RowValues::Dense(self.gather(table, rows, limit)?),
+        })
+    }
+
     /// Rows of numbers that are complete, scaled.
     ///
     /// # Errors
     /// When a value is beyond the scale.
     pub fn scaled(&self, rows: &[f64]) -> Result<Vec<f64>> {
         let columns = self.features.len().max(1);
-        let scale = |(at, &value): (usize, &f64)| {
-            let feature = &self.features[at % columns];
-            let scaled = feature.scaled(value);
-            if scaled.is_finite() {
-                return Ok(scaled);
-            }
-            Err(TableError::TooLarge {
-                file: "X".to_string(),
-                place: Place::Row(at / columns),
-                column: feature.column.clone(),
-                value,
-            })
-        };
+        let scale =
+            |(at, &value): (usize, &f64)| self.scaled_cell(at / columns, at % columns, value);
         rows.iter().enumerate().map(scale).collect()
+    }
+
+    /// A number of X on the scale of its column.
+    pub(crate) fn scaled_cell(&self, row: usize, column: usize, value: f64) -> Result<f64> {
+        let feature = &self.features[column];
+        let scaled = feature.scaled(value);
+        if scaled.is_finite() {
+            return Ok(scaled);
+        }
+        Err(TableError::TooLarge {
+            file: "X".to_string(),
+            place: Place::Row(row),
+            column: feature.column.clone(),
+            value,
+        })
     }
 
     /// Whether these rows can be gathered, found out without keeping them.
@@ -165,6 +187,9 @@ impl Frame {
     /// # Errors
     /// As [`Frame::gather`].
     pub fn check(&self, table: &Table, rows: &[usize]) -> Result<()> {
+        if self.gather_sparse(table, rows, u64::MAX)?.is_some() {
+            return Ok(());
+        }
         let at_once = (CHECKED / self.features.len().max(1)).max(1);
         for some in rows.chunks(at_once) {
             self.gather(table, some, u64::MAX)?;
@@ -222,10 +247,20 @@ impl Frame {
             return Ok(());
         };
         let (row, feature) = (rows[at / sources.len()], at % sources.len());
+        Err(self.not_finite(table, row, feature, &sources[feature]))
+    }
+
+    /// Why a cell has no number: there is none, or it is beyond the scale.
+    pub(crate) fn not_finite(
+        &self,
+        table: &Table,
+        row: usize,
+        feature: usize,
+        source: &Source<'_>,
+    ) -> TableError {
         let (file, place) = (table.source.clone(), table.place(row));
         let column = self.features[feature].column.clone();
-        let source = &sources[feature];
-        Err(if source.missing.binary_search(&row).is_ok() {
+        if source.missing.binary_search(&row).is_ok() {
             TableError::Gap {
                 file,
                 place,
@@ -238,12 +273,12 @@ impl Frame {
                 column,
                 value: source.get(row),
             }
-        })
+        }
     }
 }
 
 /// Whether a column is a feature that no line of a LIBSVM file mentions.
 fn is_absent(table: &Table, name: &str) -> bool {
     let number = name.strip_prefix('f').map(str::parse::<u64>);
-    table.absent_is_zero && number.is_some_and(|number| number.is_ok())
+    table.absent_is_zero && number.is_some_and(|number| number.is_ok()) && !table.has(name)
 }

@@ -24,6 +24,7 @@ mod one_hot;
 mod records;
 mod scale;
 mod shares;
+mod sparse;
 mod split;
 mod table;
 mod transfer;

@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 
+use mtmkl::RowValues;
 use mtmkl::random::Random;
 
 use crate::Result;
@@ -74,9 +75,29 @@ impl Group {
         row: impl Fn(usize) -> &'a [f64],
         same: Option<&[f64]>,
     ) -> Vec<usize> {
+        self.merge_by(|a, b| by_numbers(row(a), row(b)), same)
+    }
+
+    /// The same with rows, which may be sparse: their order is that of rows with all their zeros.
+    pub(crate) fn merge_rows(&mut self, rows: &RowValues, same: Option<&[f64]>) -> Vec<usize> {
+        match rows {
+            RowValues::Sparse(rows) => self.merge_by(|a, b| rows.rows().compare(a, b), same),
+            RowValues::Dense(values) => {
+                let columns = values.len() / self.rows.len().max(1);
+                self.merge(|at| &values[at * columns..(at + 1) * columns], same)
+            }
+        }
+    }
+
+    /// The same with the order of the rows of two samples at places in the group.
+    pub fn merge_by(
+        &mut self,
+        rows: impl Fn(usize, usize) -> Ordering,
+        same: Option<&[f64]>,
+    ) -> Vec<usize> {
         let compare = |a: usize, b: usize| -> Ordering {
             let target = |at: usize| same.map_or(0.0, |same| same[at]);
-            by_numbers(row(a), row(b)).then_with(|| by_numbers(&[target(a)], &[target(b)]))
+            rows(a, b).then_with(|| by_numbers(&[target(a)], &[target(b)]))
         };
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_unstable_by(|&a, &b| compare(a, b).then(a.cmp(&b)));
@@ -105,7 +126,14 @@ fn by_numbers(a: &[f64], b: &[f64]) -> Ordering {
 }
 
 /// Moves the rows at these places to the front, in this order, and forgets the others; nothing is copied elsewhere.
-pub(crate) fn move_rows(values: &mut Vec<f64>, columns: usize, places: &[usize]) {
+pub(crate) fn move_rows(rows: &mut RowValues, columns: usize, places: &[usize]) {
+    let values = match rows {
+        RowValues::Dense(values) => values,
+        RowValues::Sparse(sparse) => {
+            *sparse = sparse.select(places);
+            return;
+        }
+    };
     let count = values.len() / columns.max(1);
     let mut is_wanted = vec![false; count];
     for &place in places {

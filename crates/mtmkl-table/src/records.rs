@@ -67,6 +67,27 @@ impl Frame {
         weight: Option<&str>,
         tasks: &[&str],
     ) -> Result<Records> {
+        let records = self.records_of_part(table, with_target, weight, tasks)?;
+        if records.count() == 0 {
+            return Err(TableError::NoRows {
+                file: table.source.clone(),
+            });
+        }
+        self.recognised(table, &records)?;
+        Ok(records)
+    }
+
+    /// As [`Frame::records`], of a table that is a part of a larger one: it may have no row that can be used, and classes of its own.
+    ///
+    /// # Errors
+    /// When a column is not there, has text, or has gaps in a target, task or weight.
+    pub fn records_of_part(
+        &self,
+        table: &Table,
+        with_target: bool,
+        weight: Option<&str>,
+        tasks: &[&str],
+    ) -> Result<Records> {
         let target = self.target.as_deref().filter(|_| with_target);
         let positions = self.usable(table, target, weight)?;
         let names = |name: &str, known: &[&str]| -> Result<Names> {
@@ -74,7 +95,7 @@ impl Frame {
         };
         let numbers = |all: &[f64]| positions.iter().map(|&row| all[row]).collect();
         let classes: Vec<&str> = self.goal.classes().iter().map(String::as_str).collect();
-        let records = Records {
+        Ok(Records {
             target: target.map(|name| names(name, &classes)).transpose()?,
             numbers: match target.filter(|_| self.goal == Goal::Regression) {
                 Some(name) => Some(numbers(&target_numbers(table, name)?)),
@@ -96,9 +117,7 @@ impl Frame {
                 None => None,
             },
             positions,
-        };
-        self.recognised(table, &records)?;
-        Ok(records)
+        })
     }
 
     /// The rows without gaps where gaps are dropped; elsewhere gaps in a target, task or weight are refused.
@@ -128,13 +147,7 @@ impl Frame {
                 drop_rows(missing);
             }
         }
-        let positions: Vec<usize> = (0..table.rows).filter(|&row| !dropped[row]).collect();
-        if positions.is_empty() {
-            return Err(TableError::NoRows {
-                file: table.source.clone(),
-            });
-        }
-        Ok(positions)
+        Ok((0..table.rows).filter(|&row| !dropped[row]).collect())
     }
 
     /// Fails if no row has a class of the model, which is rather another spelling than another class.

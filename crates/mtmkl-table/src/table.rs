@@ -75,6 +75,10 @@ impl Lines {
     }
 }
 
+/// What helps against gaps in a column of numbers.
+const GAPS_REMEDY: &str =
+    "`--missing drop` leaves these rows out, `--missing mean` fills in the mean";
+
 impl Table {
     /// A table; `columns` have `rows` cells each and names of their own.
     pub fn new(source: &str, rows: usize, columns: Vec<Column>, lines: Lines) -> Self {
@@ -119,10 +123,7 @@ impl Table {
     ///
     /// There is none: the message names a similar one, or those there are, or why it was left out.
     pub fn column(&self, name: &str) -> Result<&Column> {
-        let found = self
-            .by_name
-            .binary_search_by(|position| self.columns[*position].name.as_str().cmp(name));
-        if let Ok(order) = found {
+        if let Ok(order) = self.order_of(name) {
             return Ok(&self.columns[self.by_name[order]]);
         }
         if let Some(skipped) = self.skipped.iter().find(|skipped| skipped.name == name) {
@@ -158,8 +159,7 @@ impl Table {
     /// No such column, a cell that is not a number (the first one is named), or gaps (counted).
     pub fn numeric(&self, name: &str) -> Result<Cow<'_, [f64]>> {
         let (numbers, _) = self.numeric_or_missing(name)?;
-        let remedy = "`--missing drop` leaves these rows out, `--missing mean` fills in the mean";
-        self.complete(name, remedy)?;
+        self.complete(name, GAPS_REMEDY)?;
         Ok(numbers)
     }
 
@@ -172,6 +172,26 @@ impl Table {
         let column = self.numbers_in(name)?;
         let numbers = column.values.numbers().unwrap_or_default();
         Ok((numbers, &column.missing))
+    }
+
+    fn order_of(&self, name: &str) -> std::result::Result<usize, usize> {
+        let of = |position: &usize| self.columns[*position].name.as_str().cmp(name);
+        self.by_name.binary_search_by(of)
+    }
+
+    /// Whether there is a column of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.order_of(name).is_ok()
+    }
+
+    /// Whether the column `name` is there, has numbers and no gaps.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::numeric`].
+    pub(crate) fn check_numeric(&self, name: &str) -> Result<()> {
+        self.numbers_in(name)?;
+        self.complete(name, GAPS_REMEDY)
     }
 
     /// The column `name`, which holds numbers.

@@ -176,10 +176,10 @@ proptest! {
             // Every sample is a row of the table, with its own target.
             for (at, &row) in made.rows[0].iter().enumerate() {
                 let own = [f64::from(rows[row].0), f64::from(rows[row].1)];
-                assert_eq!(made.samples[0].rows().get(at).unwrap(), own);
+                assert_eq!(made.samples[0].rows().get(at).unwrap().to_vec(), own);
                 assert_eq!(targets[at], f64::from(rows[row].2));
             }
-            (made.samples[0].rows().values().to_vec(), targets, made.tasks[0].weights.clone())
+            (made.samples[0].rows().dense().unwrap().to_vec(), targets, made.tasks[0].weights.clone())
         };
         let expected = sets(&cells, None);
         let mut mixed = cells.clone();

@@ -120,26 +120,16 @@ pub fn reaches_the_optimum(cases: &[Case]) -> usize {
     reaches_the_optimum_with(cases, &Preparation::default())
 }
 
-/// The same with kernel values streamed from rows, for the machines that can be.
+/// The same with kernel values streamed from rows.
 ///
 /// # Panics
-/// When one does not, or a machine that cannot be streamed does not say so.
+/// When one does not.
 pub fn streamed_reaches_the_optimum(cases: &[Case]) -> usize {
-    let (boxes, others): (Vec<Case>, Vec<Case>) = (cases.iter().cloned())
-        .partition(|case| !["krr", "logistic"].contains(&case.machine.build().name()));
     let streamed = Preparation {
         storage: Some(Storage::Streamed),
         ..Preparation::default()
     };
-    for case in others {
-        let problem = case.problem(|_| {}).unwrap();
-        let refused = problem.prepare(&streamed);
-        assert!(
-            refused.is_err_and(|error| error.to_string().contains("streamed")),
-            "{case}"
-        );
-    }
-    reaches_the_optimum_with(&boxes, &streamed)
+    reaches_the_optimum_with(cases, &streamed)
 }
 
 fn reaches_the_optimum_with(cases: &[Case], preparation: &Preparation) -> usize {

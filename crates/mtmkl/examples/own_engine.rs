@@ -54,6 +54,7 @@ impl Engine for Scenarios {
         let flat = Curvature {
             rank: 0,
             factor: Vec::new(),
+            span: None,
         };
         found.curvature = request.curvature.then(|| vec![flat; tasks]);
         Ok(found)
@@ -140,7 +141,11 @@ impl Engine for Ridge {
                 .collect();
             let rows = (0..n).flat_map(|i| columns.iter().map(move |column| column[i]));
             let factor = rows.map(|value| 2.0_f64.sqrt() * value).collect();
-            found.curvature = Some(vec![Curvature { rank: n, factor }]);
+            found.curvature = Some(vec![Curvature {
+                rank: n,
+                factor,
+                span: None,
+            }]);
         }
         Ok(found)
     }

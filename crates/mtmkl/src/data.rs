@@ -1,87 +1,19 @@
 //! Samples and tasks: what a problem is made of, checked once.
 
+mod rows;
+mod sparse;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub(crate) use rows::Kind;
+pub use rows::{RowValues, Rows};
+pub use sparse::{Sparse, SparseRows};
+
 use crate::error::{DataProblem, Error, Place, Result};
+use crate::ledger::bytes_of;
 use crate::task_kernel::{Origins, TaskKernels};
 use crate::view::View;
-
-/// A borrowed table of numbers, row by row.
-#[derive(Debug, Clone, Copy)]
-#[must_use]
-#[allow(clippy::struct_field_names, reason = "a count of rows is called rows")]
-pub struct Rows<'a> {
-    values: &'a [f64],
-    rows: usize,
-    columns: usize,
-}
-
-impl<'a> Rows<'a> {
-    /// A table of `rows` × `columns` values, row by row.
-    ///
-    /// # Errors
-    /// When the number of values is not `rows * columns`.
-    pub fn new(values: &'a [f64], rows: usize, columns: usize) -> Result<Self> {
-        let expected = rows.saturating_mul(columns);
-        if values.len() != expected {
-            return Err(Error::data(
-                Place::Problem,
-                DataProblem::Length {
-                    what: "values of a table",
-                    found: values.len(),
-                    expected,
-                },
-            ));
-        }
-        Ok(Self {
-            values,
-            rows,
-            columns,
-        })
-    }
-
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// One row, where there is one of this number.
-    pub fn get(&self, row: usize) -> Option<&'a [f64]> {
-        (row < self.rows).then(|| self.row(row))
-    }
-
-    /// One row, which must be there.
-    pub(crate) fn row(&self, row: usize) -> &'a [f64] {
-        &self.values[row * self.columns..(row + 1) * self.columns]
-    }
-
-    /// All values, row by row.
-    pub fn values(&self) -> &'a [f64] {
-        self.values
-    }
-
-    /// Consecutive rows, `to` not included.
-    ///
-    /// # Errors
-    /// When these are not rows of the table.
-    pub fn slice(&self, from: usize, to: usize) -> Result<Rows<'a>> {
-        if to > self.rows || from > to {
-            let expected = format!("a range of rows within 0..{}", self.rows);
-            return Err(Error::param("rows", format!("{from}..{to}"), expected));
-        }
-        Ok(Rows {
-            values: &self.values[from * self.columns..to * self.columns],
-            rows: to - from,
-            columns: self.columns,
-        })
-    }
-}
 
 /// A Gram matrix that the caller computed: n × n for training, row by row.
 #[derive(Debug, Clone)]
@@ -100,7 +32,7 @@ pub struct Samples {
     count: usize,
     columns: Vec<String>,
     /// Moved here, not copied: an `Arc` of a slice would be.
-    values: Arc<Vec<f64>>,
+    values: Arc<RowValues>,
     grams: Vec<GivenGram>,
     origins: Option<Origins>,
 }
@@ -134,10 +66,55 @@ impl Samples {
         Ok(Self {
             count,
             columns,
-            values: Arc::new(values),
+            values: Arc::new(RowValues::Dense(values)),
             grams: Vec::new(),
             origins: None,
         })
+    }
+
+    /// A sample set of sparse rows, with columns named `f1`, `f2`, …: zeros are never written out, in training or prediction.
+    ///
+    /// # Errors
+    /// When there are no rows.
+    pub fn sparse(rows: SparseRows) -> Result<Self> {
+        let names = (1..=rows.width()).map(|column| format!("f{column}"));
+        Self::sparse_with_columns(rows, names.collect())
+    }
+
+    /// A sample set of sparse rows whose columns have names.
+    ///
+    /// # Errors
+    /// When there are no rows, or not as many names as columns.
+    pub fn sparse_with_columns(rows: SparseRows, columns: Vec<String>) -> Result<Self> {
+        let problem = if rows.count() == 0 {
+            DataProblem::Empty("there are no rows, expected at least one")
+        } else if columns.len() != rows.width() {
+            DataProblem::Length {
+                what: "names of columns",
+                found: columns.len(),
+                expected: rows.width(),
+            }
+        } else {
+            return Ok(Self {
+                count: rows.count(),
+                columns,
+                values: Arc::new(RowValues::Sparse(rows)),
+                grams: Vec::new(),
+                origins: None,
+            });
+        };
+        Err(Error::data(Place::Samples(0), problem))
+    }
+
+    /// A sample set of `count` rows, dense or sparse, whose columns have names.
+    ///
+    /// # Errors
+    /// As [`Samples::with_columns`] and [`Samples::sparse_with_columns`].
+    pub fn of_rows(rows: RowValues, count: usize, columns: Vec<String>) -> Result<Self> {
+        match rows {
+            RowValues::Dense(values) => Self::with_columns(values, count, columns),
+            RowValues::Sparse(rows) => Self::sparse_with_columns(rows, columns),
+        }
     }
 
     /// A sample set known by its Gram matrices only.
@@ -242,8 +219,7 @@ impl Samples {
 
     /// Some of them, without their origins.
     pub(crate) fn part(&self, rows: &[usize]) -> Self {
-        let all = self.rows();
-        let values = rows.iter().flat_map(|&row| all.row(row)).copied();
+        let values = self.rows().select(rows.iter().copied());
         let n = self.count;
         let gram = |gram: &GivenGram| {
             let cells = rows
@@ -257,7 +233,7 @@ impl Samples {
         Self {
             count: rows.len(),
             columns: self.columns.clone(),
-            values: Arc::new(values.collect()),
+            values: Arc::new(values),
             grams: self.grams.iter().map(gram).collect(),
             origins: None,
         }
@@ -291,11 +267,17 @@ impl Samples {
 
     /// The rows.
     pub fn rows(&self) -> Rows<'_> {
-        Rows {
-            values: &self.values,
-            rows: self.count,
-            columns: self.columns.len(),
+        self.values.rows(self.count, self.columns.len())
+    }
+
+    /// Bytes of so many of the rows, as they are on average.
+    pub(crate) fn bytes_of_rows(&self, count: usize) -> u64 {
+        let rows = self.rows();
+        if rows.sparse().is_none() {
+            return bytes_of::<f64>(count.saturating_mul(self.columns.len()));
         }
+        let all = self.count.max(1) as u64;
+        rows.bytes().div_ceil(all).saturating_mul(count as u64)
     }
 
     /// The Gram matrices given with the samples.

@@ -200,6 +200,23 @@ pub enum DataProblem {
         /// The length expected.
         expected: usize,
     },
+    /// Sparse rows do not say where each begins.
+    #[error(
+        "the offsets of sparse rows: expected 0 first, then where each row ends, in ascending order, the last the number of entries"
+    )]
+    SparseOffsets,
+    /// A column of a sparse row that is not there, or not after the one before it.
+    #[error(
+        "sparse row {row}, column {column}: expected columns below {width} that ascend within a row"
+    )]
+    SparseColumn {
+        /// The row.
+        row: usize,
+        /// The column.
+        column: u32,
+        /// How many columns there are.
+        width: usize,
+    },
     /// A row index outside the sample set.
     #[error("row index {index} is outside its sample set of {samples} rows")]
     RowIndex {

@@ -59,12 +59,13 @@ pub mod run;
 pub mod select;
 pub mod sharing;
 pub mod solver;
+pub mod span;
 pub mod task_kernel;
 pub mod tree;
 mod vector;
 pub mod view;
 
-pub use data::{GivenGram, Rows, Samples, Targets, Task};
+pub use data::{GivenGram, RowValues, Rows, Samples, Sparse, SparseRows, Targets, Task};
 pub use error::{Error, Result};
 pub use gram::{Definiteness, Storage};
 pub use ledger::Ledger;

@@ -25,6 +25,15 @@ pub(crate) fn products_into(x: &[f64], z: &[f64], d: usize, out: &mut [f64], str
     matmul(out, Accum::Replace, x, z.transpose(), 1.0, Par::Seq);
 }
 
+/// The same in single precision, added: out ← out + X Z'.
+pub(crate) fn add_single_products(x: &[f32], z: &[f32], d: usize, out: &mut [f32], stride: usize) {
+    let (n, m) = (x.len() / d, z.len() / d);
+    let x = MatRef::from_row_major_slice(x, n, d);
+    let z = MatRef::from_row_major_slice(z, m, d);
+    let out = MatMut::from_column_major_slice_with_stride_mut(out, m, n, stride).transpose_mut();
+    matmul(out, Accum::Add, x, z.transpose(), 1.0, Par::Seq);
+}
+
 /// Up to this size plain loops are done before a blocked algorithm has begun.
 const SMALL: usize = 32;
 /// The same for one right-hand side.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// room → the rooms it may use. `error`, `ledger`, `random`, `vector` and `view` are open to all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
+    ("span", &[]),
     ("error", &["run"]),
     ("tree", &[]),
     ("entry", &["tree"]),
@@ -22,19 +23,32 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("kernel", &["data", "linalg", "task_kernel"]),
     (
         "gram",
-        &["kernel", "data", "linalg", "grid", "run", "task_kernel"],
+        &[
+            "kernel",
+            "data",
+            "linalg",
+            "grid",
+            "run",
+            "span",
+            "task_kernel",
+        ],
     ),
     ("machine", &["data", "entry"]),
-    ("inner", &["machine", "gram", "linalg", "grid", "run"]),
+    (
+        "inner",
+        &["machine", "gram", "linalg", "grid", "run", "span"],
+    ),
     ("sharing", &["grid", "entry", "tree"]),
     ("registry", &["entry", "kernel", "machine", "sharing"]),
     (
         "engine",
-        &["inner", "machine", "gram", "linalg", "grid", "pool", "run"],
+        &[
+            "inner", "machine", "gram", "linalg", "grid", "pool", "run", "span",
+        ],
     ),
     (
         "solver",
-        &["engine", "sharing", "grid", "pool", "run", "linalg"],
+        &["engine", "sharing", "grid", "pool", "run", "linalg", "span"],
     ),
     (
         "problem",
@@ -50,6 +64,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "run",
             "sharing",
             "solver",
+            "span",
             "task_kernel",
         ],
     ),

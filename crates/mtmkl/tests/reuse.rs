@@ -312,7 +312,7 @@ fn other_parameters_targets_and_rows_are_a_start() {
             assert!((warm - cold).abs() <= 1e-6 * cold.abs(), "{other:?}");
         }
         // A set of another size is other data.
-        let rows = samples.rows().values()[..3 * (N - 1)].to_vec();
+        let rows = samples.rows().dense().unwrap()[..3 * (N - 1)].to_vec();
         let fewer = Samples::new(rows, N - 1, 3).unwrap();
         let error = of_machine(&machine, targets(&labels[..N - 1]), &fewer).fit(&mut from(&last));
         assert!(matches!(error, Err(Error::Param { name: "start", .. })));

@@ -237,7 +237,7 @@ pub struct FitArgs {
         help_heading = "Solver"
     )]
     pub precision: String,
-    /// Where kernel values come from: kept (a matrix for each kernel), mapped (one for all kernels on the same columns), or streamed (from rows, for support vector machines on any number of rows); by the memory limit where nothing is said
+    /// Where kernel values come from: kept (a matrix for each kernel), mapped (one for all kernels on the same columns), or streamed (from rows, on any number of them); by the memory limit where nothing is said
     #[arg(long, value_name = "NAME", help_heading = "Solver")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<String>,

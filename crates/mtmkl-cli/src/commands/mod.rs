@@ -7,6 +7,7 @@ pub mod inspect;
 pub mod predict;
 pub mod report;
 pub mod tune;
+mod written;
 
 /// How a command ended: the program's exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

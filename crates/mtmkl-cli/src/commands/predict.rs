@@ -1,18 +1,18 @@
 //! `mtmkl predict`: a model and new rows.
 
-use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::select::Calibration;
 use mtmkl::{Model, Registry};
 use mtmkl_table::{
-    Frame, Goal, Predictions, Records, Table, calibration_of, frame_of, training_rows_of,
+    Frame, Predictions, Records, Table, TableError, calibration_of, frame_of, training_rows_of,
 };
-use serde_json::json;
 
 use super::Outcome;
-use super::fit::{note_rows, read_table};
+use super::fit::{RowNotes, note_rows, note_skipped, read_table, table_options};
+use super::written::Writer;
 use crate::args::{NewRowsArgs, PredictArgs};
 use crate::choices;
 use crate::input::{self, GramOptions, TableOptions};
@@ -71,14 +71,7 @@ impl Loaded {
         let records = self.frame.records(&table, with_target, None, &tasks)?;
         note_rows(&self.frame, &table, &records)?;
         let cross = self.cross_of(&table, &records, read_cross(&args.cross)?)?;
-        let predictor = Predictor {
-            model: &self.model,
-            frame: &self.frame,
-            calibration: self.calibration.as_ref(),
-            new_tasks: args.new_tasks,
-            training_rows: &self.training_rows,
-            limit: TableOptions::default().limit,
-        };
+        let predictor = self.predictor(args);
         let pool = choices::pool(args.threads)?;
         let asked = Asked {
             table: &table,
@@ -91,6 +84,75 @@ impl Loaded {
             records,
             predictions,
         })
+    }
+
+    /// Reads the rows that are asked for, without their targets, part by part, predicts for each part, and hands it out with the number of rows
+    /// before it. Kernel matrices are about all rows, and with them the table is one part.
+    ///
+    /// # Errors
+    /// As [`Loaded::predict`]; parts before the fault have been handed out.
+    pub fn predict_in_parts(
+        &self,
+        args: &NewRowsArgs,
+        mut take: impl FnMut(usize, &Predicted) -> Result<()>,
+    ) -> Result<()> {
+        if !args.cross.is_empty() || !precomputed(&self.model).is_empty() {
+            return take(0, &self.predict(args, false)?);
+        }
+        let (format, mut options) = table_options(&args.table, &self.frame.names(), None)?;
+        let features = self.frame.features.iter().map(|feature| &feature.column);
+        let others = self.frame.task.iter().chain(self.frame.group_columns());
+        options.only = Some(features.chain(others).cloned().collect());
+        let mut parts = input::Batches::open(&args.data, format, &options)?;
+        let tasks = self.frame.known_tasks(&self.model);
+        let predictor = self.predictor(args);
+        let cross = CrossGrams::new();
+        let pool = choices::pool(args.threads)?;
+        let mut notes = RowNotes::default();
+        let (mut first, mut used, mut source) = (0, 0, String::new());
+        while let Some(table) = parts.next_part()? {
+            if first == 0 {
+                note_skipped(&table);
+                source.clone_from(&table.source);
+            }
+            let records = self.frame.records_of_part(&table, false, None, &tasks)?;
+            notes.add(&self.frame, &table, &records)?;
+            let rows = table.rows;
+            if records.count() > 0 {
+                let asked = Asked {
+                    table: &table,
+                    records: &records,
+                    cross: &cross,
+                };
+                let predictions = pool.install(|| predictor.predict(&asked))?;
+                used += records.count();
+                let predicted = Predicted {
+                    table,
+                    records,
+                    predictions,
+                };
+                take(first, &predicted)?;
+            }
+            first += rows;
+        }
+        if used == 0 {
+            return Err(TableError::NoRows { file: source }.into());
+        }
+        notes.say(&source);
+        Ok(())
+    }
+
+    /// The model as it is asked for.
+    fn predictor(&self, args: &NewRowsArgs) -> Predictor<'_> {
+        Predictor {
+            model: &self.model,
+            frame: &self.frame,
+            calibration: self.calibration.as_ref(),
+            new_tasks: args.new_tasks,
+            training_rows: &self.training_rows,
+            limit: TableOptions::default().limit,
+            noted: Mutex::default(),
+        }
     }
 
     /// The cross matrices that the kernels need, each with one row for each row that is predicted.
@@ -231,108 +293,8 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
             args.rows.model.display()
         );
     }
-    let Predicted {
-        records,
-        predictions,
-        ..
-    } = loaded.predict(&args.rows, false)?;
-    let text = if args.json {
-        let is_number = matches!(loaded.frame.goal, Goal::Regression | Goal::OneClass);
-        let rows: Vec<serde_json::Value> = (0..records.count())
-            .map(|row| {
-                let mut object = json!({ "row": records.positions[row] + 1 });
-                object["prediction"] = if is_number {
-                    json!(predictions.numbers[row])
-                } else {
-                    json!(predictions.labels[row])
-                };
-                if let Some(tasks) = &records.task {
-                    object["task"] = json!(tasks.get(row));
-                }
-                if args.probability {
-                    let own = predictions.probabilities.iter().map(|own| own[row]);
-                    object["probabilities"] = json!(own.collect::<Vec<f64>>());
-                }
-                if args.decision {
-                    object["decision"] = json!(predictions.decisions[row]);
-                }
-                object
-            })
-            .collect();
-        let mut object = json!({ "predictions": rows, "decisions": predictions.names });
-        if args.probability {
-            object["classes"] = json!(loaded.frame.goal.classes());
-        }
-        format!("{}\n", serde_json::to_string_pretty(&object)?)
-    } else {
-        csv(args, loaded.frame.goal.classes(), &records, &predictions)
-    };
-    match &args.output {
-        Some(path) => mtmkl::model::write_whole(path, text.as_bytes())?,
-        // Programs get every name as it is, people see it.
-        None if std::io::stdout().is_terminal() => output::show(&text)?,
-        None => output::print(&text)?,
-    }
+    let mut writer = Writer::new(args, &loaded.frame.goal)?;
+    loaded.predict_in_parts(&args.rows, |first, part| writer.write(first, part))?;
+    writer.finish()?;
     Ok(Outcome::Done)
-}
-
-/// `row,task,prediction,probability…,decision…`: rows are counted from 1, as in the table read.
-fn csv(
-    args: &PredictArgs,
-    classes: &[String],
-    records: &Records,
-    predictions: &Predictions,
-) -> String {
-    let quoted = |cell: &str| {
-        if cell.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", cell.replace('"', "\"\""))
-        } else {
-            cell.to_string()
-        }
-    };
-    let mut text = String::from("row");
-    if records.task.is_some() {
-        text += ",task";
-    }
-    text += ",prediction";
-    if args.probability {
-        for class in classes {
-            text += &format!(",{}", quoted(&format!("probability {class}")));
-        }
-    }
-    if args.decision {
-        for name in &predictions.names {
-            let name = if name == "decision" {
-                name.clone()
-            } else {
-                format!("decision {name}")
-            };
-            text += &format!(",{}", quoted(&name));
-        }
-    }
-    text.push('\n');
-    for row in 0..records.count() {
-        text += &(records.positions[row] + 1).to_string();
-        if let Some(tasks) = &records.task {
-            text += &format!(",{}", quoted(tasks.get(row)));
-        }
-        text += &format!(",{}", quoted(&predictions.labels[row]));
-        if args.probability {
-            for own in &predictions.probabilities {
-                text += &format!(",{}", own[row]);
-            }
-        }
-        if args.decision {
-            for value in &predictions.decisions[row] {
-                // A machine that is not about the row's task says nothing.
-                text += &if value.is_nan() {
-                    ",".to_string()
-                } else {
-                    format!(",{value}")
-                };
-            }
-        }
-        text.push('\n');
-    }
-    text
 }

@@ -1,86 +1,30 @@
 //! Delimited text: RFC 4180 with any delimiter, any line ends, and the errors that spreadsheets make.
 //!
 //! The text is split twice: once to find out which columns are numbers, parsing them on the way, and once more for
-//! the columns that turn out to be text. A table of numbers, the common case, is thus read in one pass.
+//! the columns that turn out to be text. A table of numbers, the common case, is thus read in one pass. `parts` does so part by part.
+
+mod delimiter;
+mod parts;
+mod records;
 
 use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
 
 use memchr::{memchr, memchr_iter};
 
 use mtmkl_table::words::shown;
 use mtmkl_table::{
-    Cell as Reading, Column, Gram, Lines, Place, Skipped, Table, TableError, Values, read_cell,
+    Cell as Reading, Column, Gram, Lines, Place, Skipped, Sparse, Table, TableError, Values,
+    read_cell,
 };
 
 use super::{GramOptions, InputError, TableOptions, check_names, check_size};
+pub use delimiter::Delimiter;
+use delimiter::detect;
+pub(super) use parts::Parts;
+use records::{Cell, Records};
 
 /// More columns than this are a wrong delimiter or an attack.
 const MOST_COLUMNS: usize = 1_000_000;
-
-/// The character between two cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delimiter(u8);
-
-impl Delimiter {
-    /// The tab.
-    pub const TAB: Self = Self(b'\t');
-    /// The comma.
-    pub const COMMA: Self = Self(b',');
-    /// One or more spaces or tabs.
-    pub const SPACES: Self = Self(b' ');
-
-    /// Those detected, most likely first.
-    const DETECTED: [Self; 4] = [Self::COMMA, Self(b';'), Self::TAB, Self(b'|')];
-
-    /// The delimiter as the option `--delimiter` takes it.
-    fn option(self) -> &'static str {
-        match self.0 {
-            b'\t' => "tab",
-            b' ' => "space",
-            b';' => "';'",
-            b'|' => "'|'",
-            _ => "','",
-        }
-    }
-}
-
-impl fmt::Display for Delimiter {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            b'\t' => formatter.write_str("tabs"),
-            b' ' => formatter.write_str("spaces"),
-            other => write!(formatter, "`{}`", char::from(other)),
-        }
-    }
-}
-
-impl FromStr for Delimiter {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "tab" | "\\t" => Ok(Self::TAB),
-            "space" => Ok(Self::SPACES),
-            "comma" => Ok(Self::COMMA),
-            _ => match text.as_bytes() {
-                // What may stand in a number or a name cannot separate them.
-                &[byte]
-                    if byte.is_ascii_punctuation() && !b"\"'.+-_".contains(&byte)
-                        || byte == b' '
-                        || byte == b'\t' =>
-                {
-                    Ok(Self(byte))
-                }
-                _ => Err(
-                    "expected one character such as , or ; or |, or the word tab or space"
-                        .to_owned(),
-                ),
-            },
-        }
-    }
-}
 
 /// Reads a table from the `bytes` of a delimited text named `source`.
 ///
@@ -88,7 +32,7 @@ impl FromStr for Delimiter {
 ///
 /// Any [`InputError`] about delimited text.
 pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<Table, InputError> {
-    Reader::new(source, bytes, options.delimiter)?.table(options.header, &options.text, false)
+    Reader::new(source, bytes, options.delimiter)?.table(options, false)
 }
 
 /// Reads a kernel matrix from the `bytes` of a delimited text named `source`: numbers only, or with the names of the
@@ -105,7 +49,11 @@ pub fn gram_from_bytes(
 ) -> Result<Gram, InputError> {
     let reader = Reader::new(source, bytes, delimiter)?;
     let header = !reader.first_line_is_numbers()?;
-    let table = reader.table(header, &[], true)?;
+    let as_table = TableOptions {
+        header,
+        ..TableOptions::default()
+    };
+    let table = reader.table(&as_table, true)?;
     let (first, others) = match table.columns() {
         [first, others @ ..] if header && !others.is_empty() => (Some(first), others),
         others => (None, others),
@@ -164,199 +112,11 @@ fn incomplete(mut error: TableError) -> TableError {
     error
 }
 
-/// A cell as it stands in the text.
-#[derive(Debug, Clone, Copy)]
-struct Cell<'a> {
-    /// The content without surrounding quotes, or without surrounding space where there are none.
-    raw: &'a [u8],
-    /// Whether the content holds doubled quotes.
-    doubled: bool,
-}
-
-impl<'a> Cell<'a> {
-    fn content(&self) -> Cow<'a, [u8]> {
-        if !self.doubled {
-            return Cow::Borrowed(self.raw);
-        }
-        let mut content = Vec::with_capacity(self.raw.len());
-        let mut quote = false;
-        for &byte in self.raw {
-            quote = byte == b'"' && !quote;
-            if !quote {
-                content.push(byte);
-            }
-        }
-        Cow::Owned(content)
-    }
-}
-
 /// Reads `raw` as a number, if it is one; most cells are.
 fn read_number(raw: &[u8]) -> Reading {
     match fast_float2::parse::<f64, _>(raw) {
         Ok(number) if number.is_finite() => Reading::Number(number),
         _ => read_cell(raw),
-    }
-}
-
-/// Splits a text into rows of cells.
-#[derive(Clone)]
-struct Records<'a> {
-    source: &'a str,
-    bytes: &'a [u8],
-    /// The byte after the last row read.
-    position: usize,
-    /// The line at `position`, counted from 1.
-    line: usize,
-    delimiter: u8,
-    /// The last byte of a line: a carriage return only where the text has no line feed at all.
-    line_end: u8,
-}
-
-impl<'a> Records<'a> {
-    /// Replaces `cells` by those of the next row that is not blank; the line at which it begins, or none at the end.
-    fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<Option<usize>, InputError> {
-        cells.clear();
-        while self.position < self.bytes.len() {
-            let rest = &self.bytes[self.position..];
-            let length = memchr(self.line_end, rest);
-            let text = &rest[..length.unwrap_or(rest.len())];
-            let begin = self.line;
-            if memchr(b'"', text).is_some() {
-                self.quoted(cells)?;
-                return Ok(Some(begin));
-            }
-            self.position += length.map_or(rest.len(), |length| length + 1);
-            self.line += 1;
-            let text = text.strip_suffix(b"\r").unwrap_or(text);
-            if text.trim_ascii().is_empty()
-                && (self.delimiter == b' ' || memchr(self.delimiter, text).is_none())
-            {
-                continue;
-            }
-            self.plain(text, cells);
-            return Ok(Some(begin));
-        }
-        Ok(None)
-    }
-
-    /// Splits a line without quotes.
-    fn plain(&self, text: &'a [u8], cells: &mut Vec<Cell<'a>>) {
-        let mut push = |raw: &'a [u8]| {
-            cells.push(Cell {
-                raw,
-                doubled: false,
-            });
-        };
-        if self.delimiter == b' ' {
-            text.split(u8::is_ascii_whitespace)
-                .filter(|raw| !raw.is_empty())
-                .for_each(push);
-            return;
-        }
-        let mut begin = 0;
-        for end in memchr_iter(self.delimiter, text) {
-            push(text[begin..end].trim_ascii());
-            begin = end + 1;
-        }
-        push(text[begin..].trim_ascii());
-    }
-
-    /// Splits a row with quotes, which may span lines.
-    fn quoted(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<(), InputError> {
-        loop {
-            self.skip_space();
-            if self.bytes.get(self.position) == Some(&b'"') {
-                let cell = self.quoted_cell(cells.len() + 1)?;
-                cells.push(cell);
-                self.skip_space();
-            } else {
-                let rest = &self.bytes[self.position..];
-                let length = rest
-                    .iter()
-                    .position(|byte| self.delimits(*byte) || *byte == self.line_end)
-                    .unwrap_or(rest.len());
-                self.position += length;
-                let raw = rest[..length].trim_ascii();
-                // Spaces before the end of the line delimit nothing.
-                if self.delimiter != b' ' || !raw.is_empty() {
-                    cells.push(Cell {
-                        raw,
-                        doubled: false,
-                    });
-                }
-            }
-            match self.bytes.get(self.position) {
-                None => return Ok(()),
-                Some(byte) if *byte == self.line_end => {
-                    self.position += 1;
-                    self.line += 1;
-                    return Ok(());
-                }
-                Some(b'\r')
-                    if self
-                        .bytes
-                        .get(self.position + 1)
-                        .is_none_or(|next| *next == self.line_end) =>
-                {
-                    self.position = (self.position + 2).min(self.bytes.len());
-                    self.line += 1;
-                    return Ok(());
-                }
-                Some(byte) if self.delimits(*byte) => self.position += 1,
-                // With spaces as delimiter they have been skipped, and the next cell begins here.
-                Some(_)
-                    if self.delimiter == b' '
-                        && self.bytes[self.position - 1].is_ascii_whitespace() => {}
-                Some(_) => {
-                    return Err(InputError::AfterQuote {
-                        file: self.source.to_owned(),
-                        line: self.line,
-                        cell: cells.len(),
-                    });
-                }
-            }
-        }
-    }
-
-    /// The quoted cell at the current position, the `number`th of its row.
-    fn quoted_cell(&mut self, number: usize) -> Result<Cell<'a>, InputError> {
-        let first_line = self.line;
-        let begin = self.position + 1;
-        let mut doubled = false;
-        let mut end = begin;
-        loop {
-            let Some(length) = memchr(b'"', &self.bytes[end..]) else {
-                return Err(InputError::OpenQuote {
-                    file: self.source.to_owned(),
-                    line: first_line,
-                    cell: number,
-                });
-            };
-            end += length;
-            if self.bytes.get(end + 1) != Some(&b'"') {
-                break;
-            }
-            doubled = true;
-            end += 2;
-        }
-        let raw = &self.bytes[begin..end];
-        self.line += memchr_iter(self.line_end, raw).count();
-        self.position = end + 1;
-        Ok(Cell { raw, doubled })
-    }
-
-    fn delimits(&self, byte: u8) -> bool {
-        byte == self.delimiter || self.delimiter == b' ' && byte == b'\t'
-    }
-
-    /// Skips space that belongs to no cell.
-    fn skip_space(&mut self) {
-        while let Some(b' ' | b'\t') = self.bytes.get(self.position) {
-            if self.bytes[self.position] == self.delimiter && self.delimiter != b' ' {
-                return;
-            }
-            self.position += 1;
-        }
     }
 }
 
@@ -369,6 +129,8 @@ struct Builder {
     infinite: Option<(usize, String)>,
     /// Whether a cell was not a number.
     is_text: bool,
+    /// Whether somebody asks for the column.
+    is_wanted: bool,
     /// The cells, in the second pass.
     text: Vec<String>,
 }
@@ -378,6 +140,15 @@ struct Reader<'a> {
     source: &'a str,
     records: Records<'a>,
     delimiter: Delimiter,
+    /// Rows of the text that came before.
+    before: usize,
+}
+
+/// The columns of a text.
+struct Head {
+    /// The name of each, none where it is left out.
+    names: Vec<Option<String>>,
+    skipped: Vec<Skipped>,
 }
 
 impl<'a> Reader<'a> {
@@ -420,6 +191,7 @@ impl<'a> Reader<'a> {
                 line_end,
             },
             delimiter,
+            before: 0,
         })
     }
 
@@ -433,12 +205,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the table. Columns without a name are left out unless `keep_unnamed`.
-    fn table(
-        mut self,
-        header: bool,
-        text: &[String],
-        keep_unnamed: bool,
-    ) -> Result<Table, InputError> {
+    fn table(mut self, options: &TableOptions, keep_unnamed: bool) -> Result<Table, InputError> {
+        let head = self.head(options.header, keep_unnamed)?;
+        self.body(&head, options)
+    }
+
+    /// Reads the names of the columns; a first line without them is left for the rows.
+    fn head(&mut self, header: bool, keep_unnamed: bool) -> Result<Head, InputError> {
         let mut cells = Vec::new();
         let mut records = self.records.clone();
         let Some(line) = records.next(&mut cells)? else {
@@ -486,19 +259,24 @@ impl<'a> Reader<'a> {
                 .map(|name| name.as_deref().unwrap_or_default())
                 .filter(|name| !name.is_empty()),
         )?;
-        let mut builders: Vec<Option<Builder>> = names
-            .into_iter()
-            .map(|name| {
-                name.map(|name| Builder {
-                    is_text: text.contains(&name),
-                    name,
-                    numbers: Vec::new(),
-                    missing: Vec::new(),
-                    infinite: None,
-                    text: Vec::new(),
-                })
-            })
-            .collect();
+        Ok(Head { names, skipped })
+    }
+
+    /// Reads the rows. A column that nobody asks for is one of zeros.
+    fn body(&self, head: &Head, options: &TableOptions) -> Result<Table, InputError> {
+        let is_wanted = |name: &String| options.only.as_ref().is_none_or(|own| own.contains(name));
+        let builder = |name: &String| Builder {
+            is_text: options.text.contains(name),
+            is_wanted: is_wanted(name),
+            name: name.clone(),
+            numbers: Vec::new(),
+            missing: Vec::new(),
+            infinite: None,
+            text: Vec::new(),
+        };
+        let names = head.names.iter();
+        let mut builders: Vec<Option<Builder>> =
+            names.map(|name| name.as_ref().map(builder)).collect();
         let (rows, lines) = self.read_numbers(&mut builders)?;
         if rows == 0 {
             return Err(InputError::NoRows {
@@ -510,7 +288,12 @@ impl<'a> Reader<'a> {
             .into_iter()
             .flatten()
             .map(|builder| Column {
-                values: if builder.is_text {
+                values: if !builder.is_wanted {
+                    Values::Sparse(Sparse {
+                        count: rows,
+                        ..Sparse::default()
+                    })
+                } else if builder.is_text {
                     Values::Text(builder.text)
                 } else {
                     Values::Numbers(builder.numbers)
@@ -520,7 +303,7 @@ impl<'a> Reader<'a> {
             })
             .collect();
         let mut table = Table::new(self.source, rows, columns, lines);
-        table.skipped = skipped;
+        table.skipped.clone_from(&head.skipped);
         table.has_header = true;
         Ok(table)
     }
@@ -632,7 +415,13 @@ impl<'a> Reader<'a> {
                 return Ok((row, lines));
             };
             if cells.len() != builders.len() {
-                return Err(self.ragged(line, builders.len(), cells.len(), row, records.line));
+                return Err(self.ragged(
+                    line,
+                    builders.len(),
+                    cells.len(),
+                    self.before + row,
+                    records.line,
+                ));
             }
             if row == 0 {
                 // Rows are about as long as the first one; a row has a byte per cell, so this is at most eight times
@@ -642,7 +431,7 @@ impl<'a> Reader<'a> {
                 for builder in builders
                     .iter_mut()
                     .flatten()
-                    .filter(|builder| !builder.is_text)
+                    .filter(|builder| builder.is_wanted && !builder.is_text)
                 {
                     builder.numbers.reserve(expected + expected / 16);
                 }
@@ -650,7 +439,7 @@ impl<'a> Reader<'a> {
             lines.push(row, line);
             for (builder, cell) in builders.iter_mut().zip(&cells) {
                 let Some(builder) = builder else { continue };
-                if builder.is_text {
+                if builder.is_text || !builder.is_wanted {
                     continue;
                 }
                 match read_number(cell.raw) {
@@ -692,7 +481,7 @@ impl<'a> Reader<'a> {
             .iter_mut()
             .enumerate()
             .filter_map(|(position, builder)| Some((position, builder.as_mut()?)))
-            .filter(|(_, builder)| builder.is_text)
+            .filter(|(_, builder)| builder.is_wanted && builder.is_text)
             .collect();
         if wanted.is_empty() {
             return Ok(());
@@ -750,21 +539,4 @@ impl<'a> Reader<'a> {
             hint,
         }
     }
-}
-
-/// The delimiter that occurs most often in `line` outside quotes.
-fn detect(line: &[u8]) -> Delimiter {
-    let mut best = (0, Delimiter::COMMA);
-    for candidate in Delimiter::DETECTED {
-        let mut inside = false;
-        let mut count = 0;
-        for &byte in line {
-            inside ^= byte == b'"';
-            count += usize::from(byte == candidate.0 && !inside);
-        }
-        if count > best.0 {
-            best = (count, candidate);
-        }
-    }
-    best.1
 }

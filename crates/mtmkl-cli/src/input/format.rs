@@ -116,25 +116,30 @@ const OTHERS: [(&[u8], &str, &str); 12] = [
 /// The format of `source`, opened from `path`.
 pub(super) fn detect(path: &Path, source: &mut Source) -> Result<Format, InputError> {
     let head = source.head()?;
+    of_head(path, source.name(), &head)
+}
+
+/// The format of an input with this name and these first bytes, opened from `path`.
+pub(super) fn of_head(path: &Path, name: &str, head: &[u8]) -> Result<Format, InputError> {
     if head.is_empty() {
         return Err(InputError::Empty {
-            file: source.name().to_owned(),
+            file: name.to_owned(),
         });
     }
     // Magic bytes cannot be mistaken, names can.
-    if let Some(format) = by_magic(&head) {
+    if let Some(format) = by_magic(head) {
         return Ok(format);
     }
     if let Some((_, found, remedy)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
         return Err(InputError::Unsupported {
-            file: source.name().to_owned(),
+            file: name.to_owned(),
             found: (*found).to_owned(),
             remedy,
         });
     }
     Ok(match by_name(path) {
         Some(format) => format,
-        None if libsvm::resembles(&head) => Format::Libsvm,
+        None if libsvm::resembles(head) => Format::Libsvm,
         None => Format::Csv,
     })
 }

@@ -3,6 +3,7 @@
 //! Each format has a file of its own with a `from_bytes`; this one chooses among them. A reader never panics and
 //! never reserves memory on the word of a file: sizes are checked against the bytes there are and the limit given.
 
+mod batches;
 pub mod csv;
 mod error;
 mod format;
@@ -14,8 +15,10 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+pub use batches::Batches;
 pub use csv::Delimiter;
 pub use error::InputError;
 pub use format::Format;
@@ -34,6 +37,8 @@ pub struct TableOptions {
     /// Columns to read as text even if all cells are numbers, so that `007` stays `007`; where the format has numbers only (LIBSVM,
     /// NPY, fractions in Parquet), they stay numbers.
     pub text: Vec<String>,
+    /// The columns that somebody asks for, all of them if absent; where a text is read in parts, the others are not looked at.
+    pub only: Option<BTreeSet<String>>,
     /// Most bytes that the table, or the unpacked file, may take.
     pub limit: u64,
 }
@@ -47,6 +52,7 @@ impl Default for TableOptions {
             delimiter: None,
             header: true,
             text: Vec::new(),
+            only: None,
             limit: DEFAULT_LIMIT,
         }
     }
@@ -81,8 +87,14 @@ pub fn read_table(
     options: &TableOptions,
 ) -> Result<Table, InputError> {
     let mut source = Source::open(path, options.limit)?;
-    match format.map_or_else(|| format::detect(path, &mut source), Ok)? {
-        format @ (Format::Csv | Format::Tsv) => {
+    let format = format.map_or_else(|| format::detect(path, &mut source), Ok)?;
+    table_of(source, format, options)
+}
+
+/// Reads the table that an open input holds.
+fn table_of(source: Source, format: Format, options: &TableOptions) -> Result<Table, InputError> {
+    match format {
+        Format::Csv | Format::Tsv => {
             let options = TableOptions {
                 delimiter: options.delimiter.or(format.delimiter()),
                 ..options.clone()

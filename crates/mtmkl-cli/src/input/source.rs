@@ -130,20 +130,143 @@ impl Source {
     }
 }
 
+/// An input that is read once, from its beginning to its end, unpacked on the way.
+pub(super) struct Stream {
+    name: String,
+    /// The first bytes, and how many of them were read.
+    head: Vec<u8>,
+    taken: usize,
+    rest: Rest,
+}
+
+/// What comes after the first bytes.
+enum Rest {
+    File { file: File, size: u64 },
+    Packed(Box<dyn Read>),
+    Plain(Box<dyn Read>),
+}
+
+impl Stream {
+    /// Opens `path`, or standard input where it is `-`.
+    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
+        if path == Path::new("-") {
+            return Self::of("standard input", Box::new(io::stdin().lock()));
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| not_opened(path, error))?;
+        let metadata = file.metadata().map_err(|error| not_read(&name, error))?;
+        if metadata.is_dir() {
+            return Err(InputError::Folder { file: name });
+        }
+        if !metadata.is_file() {
+            return Self::of(&name, Box::new(file));
+        }
+        let size = metadata.len();
+        let again = file.try_clone().map_err(|error| not_read(&name, error))?;
+        let mut stream = Self::of(&name, Box::new(file))?;
+        if let Rest::Plain(_) = stream.rest {
+            stream.rest = Rest::File { file: again, size };
+        }
+        Ok(stream)
+    }
+
+    /// What `input` holds, packed or not.
+    pub(super) fn of(name: &str, mut input: Box<dyn Read>) -> Result<Self, InputError> {
+        let mut magic = Vec::new();
+        (&mut input)
+            .take(GZIP.len() as u64)
+            .read_to_end(&mut magic)
+            .map_err(|error| not_read(name, error))?;
+        let is_packed = magic == GZIP;
+        let mut stream = Self {
+            name: name.to_owned(),
+            head: Vec::new(),
+            taken: 0,
+            rest: if is_packed {
+                let whole = io::Cursor::new(magic).chain(input);
+                Rest::Packed(Box::new(MultiGzDecoder::new(whole)))
+            } else {
+                Rest::Plain(Box::new(io::Cursor::new(magic).chain(input)))
+            },
+        };
+        let mut head = Vec::new();
+        let read = stream.rest.by_ref().take(HEAD).read_to_end(&mut head);
+        read.map_err(|error| stream.failed(error))?;
+        stream.head = head;
+        Ok(stream)
+    }
+
+    /// The name for messages.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The first bytes.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The error for an input that cannot be read on.
+    pub(super) fn failed(&self, error: io::Error) -> InputError {
+        if matches!(self.rest, Rest::Packed(_)) {
+            return not_unpacked(&self.name, &error);
+        }
+        not_read(&self.name, error)
+    }
+
+    /// As an input that can be read from anywhere; what is not a plain file is read at once, up to `limit` bytes.
+    pub(super) fn into_source(mut self, limit: u64) -> Result<Source, InputError> {
+        let name = self.name.clone();
+        let content = if let Rest::File { mut file, size } = self.rest {
+            file.seek(SeekFrom::Start(0))
+                .map_err(|error| not_read(&name, error))?;
+            Content::File { file, size }
+        } else {
+            let read = read_limited(&name, &mut self, 0, limit)?;
+            Content::Memory(read.map_err(|error| self.failed(error))?)
+        };
+        Ok(Source { name, content })
+    }
+}
+
+impl Read for Rest {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File { file, .. } => file.read(buffer),
+            Self::Packed(input) | Self::Plain(input) => input.read(buffer),
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut head = &self.head[self.taken..];
+        if head.is_empty() {
+            return self.rest.read(buffer);
+        }
+        let read = head.read(buffer)?;
+        self.taken += read;
+        Ok(read)
+    }
+}
+
 /// Unpacks a gzip stream of one or more parts.
 fn unpack(name: &str, packed: impl Read, limit: u64) -> Result<Vec<u8>, InputError> {
-    read_limited(name, MultiGzDecoder::new(packed), 0, limit)?.map_err(|error| {
-        let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
-            "it ends early; was it copied in full?".to_owned()
-        } else {
-            error.to_string()
-        };
-        InputError::Damaged {
-            file: name.to_owned(),
-            format: "gzip",
-            reason,
-        }
-    })
+    read_limited(name, MultiGzDecoder::new(packed), 0, limit)?
+        .map_err(|error| not_unpacked(name, &error))
+}
+
+fn not_unpacked(name: &str, error: &io::Error) -> InputError {
+    let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
+        "it ends early; was it copied in full?".to_owned()
+    } else {
+        error.to_string()
+    };
+    InputError::Damaged {
+        file: name.to_owned(),
+        format: "gzip",
+        reason,
+    }
 }
 
 /// Reads `stream`, of about `size` bytes, to its end unless it holds more than `limit` bytes.

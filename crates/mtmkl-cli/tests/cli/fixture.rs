@@ -93,9 +93,14 @@ impl Folder {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A program that fails early may not read it all.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        ran(child.wait_with_output().unwrap())
+        let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
+        // Beside reading what it says: it answers before it has read all. A program that fails early may not read it all.
+        let writer = std::thread::spawn(move || {
+            let _ = stdin.write_all(&input);
+        });
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        ran(output)
     }
 }
 

@@ -87,7 +87,7 @@ fn a_changed_file_is_refused_or_still_sensible() {
         ("offsets", joined(&offsets, numbers)),
         (
             "future",
-            changed(&good, |model, _| model["version"] = json!(4)),
+            changed(&good, |model, _| model["version"] = json!(5)),
         ),
         (
             "no_version",
@@ -274,7 +274,7 @@ fn a_model_of_a_later_version_says_which_is_needed() {
     folder.file(
         "m",
         changed(&good, |model, _| {
-            model["version"] = json!(4);
+            model["version"] = json!(5);
             model["something_new"] = json!({ "we": "cannot read" });
         }),
     );
@@ -286,7 +286,7 @@ fn a_model_of_a_later_version_says_which_is_needed() {
     ] {
         let message = folder.run(command).bad();
         assert!(
-            message.contains("format version 4") && message.contains("use a newer mtmkl"),
+            message.contains("format version 5") && message.contains("use a newer mtmkl"),
             "{message}"
         );
     }

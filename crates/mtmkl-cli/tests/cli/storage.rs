@@ -47,8 +47,8 @@ fn what_cannot_be_had_is_named() {
     for (flags, said) in [
         ("--storage stremed", "did you mean `streamed`?"),
         (
-            "--storage streamed --machine logistic",
-            "the machine `logistic` needs a matrix of all its samples",
+            "--storage streamed --kernel sigmoid",
+            "is not known to be positive semi-definite",
         ),
     ] {
         let run = folder.run(&format!("fit two.csv --target kind {flags}"));

@@ -107,7 +107,7 @@ impl<'a> Plane<'a> {
 
     /// The support rows of a task; of two classes, β > 0 is the second.
     fn support(&self, task: &TaskModel, class: impl Fn(f64) -> Option<usize>) -> Vec<Point> {
-        let rows = &self.model.support_sets()[task.set].rows;
+        let rows = self.model.support_sets()[task.set].rows.dense();
         let own = task.support.iter().zip(&task.beta);
         own.map(|(&at, &beta)| {
             let row = &rows[2 * at..2 * at + 2];

@@ -133,7 +133,9 @@ impl ChannelEngine {
         ];
         let is_curved = match &evaluation.curvature {
             Some(all) => {
-                let whole = |one: &super::Curvature| one.factor.len() == one.rank * kernels;
+                let whole = |one: &super::Curvature| {
+                    one.span.is_none() && one.factor.len() == one.rank * kernels
+                };
                 all.len() == tasks && all.iter().all(whole)
             }
             None => !request.curvature,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::spanned::Spanned;
 use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Room, Solve};
 use crate::error::{Error, Result};
 use crate::gram::{ByChange, CombinedRows, Grams, Image, TaskGrams};
@@ -45,6 +46,14 @@ impl TaskData {
 struct Job<'a> {
     rows: CombinedRows<'a>,
     members: Vec<(usize, &'a mut State)>,
+}
+
+/// A task that is not solved yet, where kernel values are streamed.
+struct Open<'a> {
+    number: usize,
+    state: &'a mut State,
+    progress: &'a mut Progress,
+    solved: &'a mut Option<Result<Solved>>,
 }
 
 /// Makes the rows that tasks with the same samples will all begin with, each for one θ after the other: single kernels' rows are in the
@@ -108,9 +117,9 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// The engine of this machine.
-    pub(crate) fn engine(self) -> impl Engine + use<> {
-        LocalEngine::new(self)
+    /// The engine of this machine. Σ_m θ_m is at most `reach`.
+    pub(crate) fn engine(self, reach: f64) -> impl Engine + use<> {
+        Spanned::new(self, reach)
     }
 }
 
@@ -270,10 +279,11 @@ impl LocalEngine {
 
     /// β of all tasks by working sets: parts are solved by themselves, and U_m = K_mβ follows on all samples in one sweep for all tasks that see
     /// the same.
-    fn solve_streamed(&mut self, theta: &Grid, request: &Request) -> Vec<Solved> {
+    fn solve_streamed(&mut self, theta: &Grid, request: &Request) -> Result<Vec<Solved>> {
         let effort = &self.effort(request);
         let count = self.tasks.len();
-        let mut solved: Vec<Option<Solved>> = std::iter::repeat_with(|| None).take(count).collect();
+        let mut solved: Vec<Option<Result<Solved>>> =
+            std::iter::repeat_with(|| None).take(count).collect();
         let mut progress: Vec<Progress> = std::iter::repeat_with(Progress::default)
             .take(count)
             .collect();
@@ -290,19 +300,22 @@ impl LocalEngine {
         loop {
             let (grams, tasks) = (&self.grams, &self.tasks);
             let open = self.states.iter_mut().zip(&mut progress).zip(&mut solved);
-            let mut open: Vec<_> = open
-                .enumerate()
+            let mut open: Vec<Open<'_>> = (open.enumerate())
                 .filter(|(_, (_, solved))| solved.is_none())
+                .map(|(number, ((state, progress), solved))| Open {
+                    number,
+                    state,
+                    progress,
+                    solved,
+                })
                 .collect();
-            let round = |(number, ((state, progress), solved)): &mut (
-                usize,
-                ((&mut State, &mut Progress), &mut Option<Solved>),
-            )| {
-                let task = &tasks[*number];
-                let (view, theta) = (task.seen_in(grams), theta.row(*number));
-                **solved = state.round(&task.dual, view, theta, effort, progress);
+            let round = |open: &mut Open<'_>| {
+                let task = &tasks[open.number];
+                let (view, theta) = (task.seen_in(grams), theta.row(open.number));
+                let found = (open.state).round(&task.dual, view, theta, effort, open.progress);
+                *open.solved = found.transpose();
                 if count > 1 {
-                    state.give_back();
+                    open.state.give_back();
                 }
             };
             let is_parallel = self.room.is_parallel;
@@ -384,7 +397,7 @@ impl Engine for LocalEngine {
         self.check(theta)?;
         let effort = self.effort(request);
         let inner = if self.is_streamed() {
-            self.solve_streamed(theta, request)
+            self.solve_streamed(theta, request)?
         } else {
             let inner = self.for_each_task(theta, |number, task, state, grams, rows| {
                 let theta = theta.row(number);

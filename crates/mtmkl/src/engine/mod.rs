@@ -7,11 +7,13 @@ mod channel;
 mod coarse;
 mod local;
 mod room;
+mod spanned;
 
 pub use channel::{Answer, ChannelEngine, Driver, Question, channel};
 pub(crate) use coarse::coarser;
 pub(crate) use local::{Local, TaskData};
 pub(crate) use room::{Needs, Room};
+pub(crate) use spanned::rounding_of_span;
 
 pub use crate::inner::{Curvature, Fitted};
 

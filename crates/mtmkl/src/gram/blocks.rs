@@ -183,6 +183,19 @@ impl Operator for Blocks {
         }
     }
 
+    fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], stop: &Stop) -> Vec<f64> {
+        let mut product = vec![0.0; v.len()];
+        for (number, group) in self.groups.iter().enumerate() {
+            let (places, members) = self.seen(view, number);
+            let own: Vec<f64> = places.iter().map(|&place| v[place]).collect();
+            let part = (group.operator).multiply(&View::of(members), weights, &own, stop);
+            for (place, value) in places.into_iter().zip(part) {
+                product[place] = value;
+            }
+        }
+        product
+    }
+
     fn sweep(&self, view: &View, tasks: Vec<ByChange<'_>>, stop: &Stop) -> Option<u64> {
         let mut tasks = tasks;
         let groups = (0..self.groups.len()).map(|group| {

@@ -18,7 +18,7 @@ use super::operator::Operator;
 use super::pairs::{Packed, write_base};
 use super::plan::{Form, Group, Plan, Source};
 use super::streamed::Streamed;
-use crate::data::{GivenGram, Samples};
+use crate::data::{GivenGram, Kind, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Kernel, KernelView, Statistic};
 use crate::ledger::Ledger;
@@ -272,27 +272,33 @@ fn check_domain(
     let Some(name) = kernel.needs_non_negative() else {
         return Ok(());
     };
-    let all: Vec<usize> = (0..samples.columns().len()).collect();
-    for row in 0..samples.count() {
-        for &column in columns.unwrap_or(&all) {
-            let value = samples.rows().row(row)[column];
-            if value < 0.0 {
-                let place = Place::Cell {
-                    samples: index,
-                    row,
-                    column: samples.columns()[column].clone(),
-                };
-                return Err(Error::data(
-                    place,
-                    DataProblem::Negative {
-                        value,
-                        kernel: name,
-                    },
-                ));
-            }
+    let rows = samples.rows();
+    let found = match rows.kind() {
+        Kind::Sparse(sparse) => sparse.first_negative(columns),
+        Kind::Dense(values) => {
+            let width = rows.columns().max(1);
+            let all: Vec<usize> = (0..width).collect();
+            let mut rows = values.chunks_exact(width).enumerate();
+            rows.find_map(|(row, values)| {
+                let mut seen = columns.unwrap_or(&all).iter();
+                let column = *seen.find(|&&column| values[column] < 0.0)?;
+                Some((row, column, values[column]))
+            })
         }
-    }
-    Ok(())
+    };
+    let Some((row, column, value)) = found else {
+        return Ok(());
+    };
+    let place = Place::Cell {
+        samples: index,
+        row,
+        column: samples.columns()[column].clone(),
+    };
+    let problem = DataProblem::Negative {
+        value,
+        kernel: name,
+    };
+    Err(Error::data(place, problem))
 }
 
 /// The kernels of one group, to be computed.

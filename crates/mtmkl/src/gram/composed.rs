@@ -150,6 +150,15 @@ impl Operator for Composed {
         });
     }
 
+    fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], stop: &Stop) -> Vec<f64> {
+        let mut sum = vec![0.0; v.len()];
+        for Share { part, weights } in self.shares(weights) {
+            let product = part.multiply(view, &weights, v, stop);
+            crate::vector::axpy(1.0, &product, &mut sum);
+        }
+        sum
+    }
+
     fn images(&self, view: &View, tasks: Vec<Image<'_>>) {
         let mut by_part: Vec<Vec<Image<'_>>> = self.parts.iter().map(|_| Vec::new()).collect();
         for task in tasks {

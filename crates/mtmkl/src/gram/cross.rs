@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::memory::take_large;
 use super::normaliser::Normaliser;
-use super::pairs::{Packed, copied_bytes};
+use super::pairs::{Compared, Packed, copied_bytes};
 use super::plan::{SameBase, by_statistic};
 use crate::data::Rows;
 use crate::error::Result;
-use crate::kernel::base::Arranged;
 use crate::kernel::{Base, Kernel, KernelView, Statistic};
 use crate::ledger::{self, Guard, Ledger};
 
@@ -27,7 +26,7 @@ pub(crate) struct CrossKernels<'a> {
 struct Group<'a> {
     columns: Option<Vec<usize>>,
     statistic: Arc<dyn Statistic>,
-    support: Arranged<'a>,
+    support: Compared<'a>,
     members: Vec<Member<'a>>,
     _taken: Option<Guard>,
 }
@@ -71,8 +70,7 @@ impl<'a> CrossKernels<'a> {
                 members,
                 ..
             } = same;
-            let (count, width) = (support.rows(), support.columns());
-            let copies = copied_bytes(count, width, columns.as_deref(), statistic.as_ref());
+            let copies = copied_bytes(support, columns.as_deref(), statistic.as_ref());
             let taken = take_large(ledger, copies);
             let packed = Packed::new(support, columns.as_deref());
             let own = packed.own(statistic.as_ref());
@@ -140,8 +138,8 @@ impl Group<'_> {
         let _taken = take_large(ledger, ledger::bytes_of::<f64>(count * m));
         let mut base = vec![0.0; count * m];
         if m > 0 {
-            let support = &self.support;
-            self.statistic.block(x.values(), support, m, &mut base, m);
+            let statistic = self.statistic.as_ref();
+            self.support.block(statistic, x.rows(), m, &mut base, m);
         }
         let own = x.own(self.statistic.as_ref());
         let rows = (PIECE / m.max(1)).max(1);

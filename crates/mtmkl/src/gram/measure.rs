@@ -4,11 +4,10 @@
 //! Both are means over pairs, so that a thousand rows say as much as all of them. Where there are more, every k-th row in the order of
 //! their values is taken: the order of the rows makes no difference, and nothing is random.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::pairs::{Packed, base_of_few};
-use crate::data::{Rows, Samples};
+use crate::data::{Kind, RowValues, Rows, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Base, Kernel, KernelView, Statistic};
 
@@ -34,8 +33,8 @@ pub(crate) struct Measured<'a> {
 struct Sampled<'a> {
     samples: &'a Samples,
     chosen: Vec<usize>,
-    /// Their values, row by row.
-    values: Cow<'a, [f64]>,
+    /// Their values; `None` of all rows.
+    values: Option<RowValues>,
 }
 
 impl<'a> Sampled<'a> {
@@ -46,16 +45,18 @@ impl<'a> Sampled<'a> {
             return Self {
                 samples,
                 chosen: (0..count).collect(),
-                values: rows.values().into(),
+                values: None,
             };
         }
         let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by(|&a, &b| compare(rows.row(a), rows.row(b)).then(a.cmp(&b)));
+        match rows.sparse() {
+            Some(sparse) => order.sort_by(|&a, &b| sparse.compare(a, b).then(a.cmp(&b))),
+            None => order.sort_by(|&a, &b| compare(&rows.row(a), &rows.row(b)).then(a.cmp(&b))),
+        }
         let chosen: Vec<usize> = (0..most).map(|k| order[k * count / most]).collect();
-        let values = chosen.iter().flat_map(|&row| rows.row(row)).copied();
         Self {
             samples,
-            values: values.collect::<Vec<f64>>().into(),
+            values: Some(rows.select(chosen.iter().copied())),
             chosen,
         }
     }
@@ -64,13 +65,17 @@ impl<'a> Sampled<'a> {
         self.chosen.len()
     }
 
-    fn rows(&self) -> Result<Rows<'_>> {
-        Rows::new(&self.values, self.count(), self.samples.columns().len())
+    fn rows(&self) -> Rows<'_> {
+        let width = self.samples.columns().len();
+        match &self.values {
+            None => self.samples.rows(),
+            Some(values) => values.rows(self.count(), width),
+        }
     }
 
     /// s(x, z) of all pairs.
-    fn base(&self, statistic: &dyn Statistic, columns: Option<&[usize]>) -> Result<Vec<f64>> {
-        Ok(base_of_few(&Packed::new(self.rows()?, columns), statistic))
+    fn base(&self, statistic: &dyn Statistic, columns: Option<&[usize]>) -> Vec<f64> {
+        base_of_few(&Packed::new(self.rows(), columns), statistic)
     }
 
     /// The values that somebody computed, of all pairs.
@@ -115,7 +120,7 @@ impl<'a> Measured<'a> {
             let mut bases = Vec::with_capacity(self.sets.len());
             for set in &self.sets {
                 let own = view.columns.resolve(set.samples.columns())?;
-                bases.push(set.base(statistic, own.as_deref())?);
+                bases.push(set.base(statistic, own.as_deref()));
             }
             self.last = Some((key, columns, bases));
         }
@@ -190,11 +195,7 @@ impl<'a> Measured<'a> {
             Base::Own => {
                 let of = |set: &Sampled<'_>| {
                     let columns = view.columns.resolve(set.samples.columns())?;
-                    let packed = Packed::new(set.rows()?, columns.as_deref());
-                    let width = packed.values().len() / set.count();
-                    let rows = || packed.values().chunks_exact(width);
-                    let pairs = rows().flat_map(|x| rows().map(move |z| kernel.value(x, z)));
-                    Ok(pairs.collect())
+                    Ok(set.base(&Valued(kernel), columns.as_deref()))
                 };
                 self.sets.iter().map(of).collect()
             }
@@ -210,17 +211,38 @@ impl<'a> Measured<'a> {
             for set in &self.sets {
                 let columns = view.columns.resolve(set.samples.columns())?;
                 let packed = Packed::new(set.samples.rows(), columns.as_deref());
-                width = packed.values().len() / set.samples.count();
+                let rows = packed.rows();
+                width = rows.columns();
+                // What sparse rows do not have is zero.
+                let values = match rows.kind() {
+                    Kind::Dense(values) => values,
+                    Kind::Sparse(rows) => rows.values(),
+                };
+                let all = rows.rows() as f64 * width as f64;
                 if pass == 0 {
-                    count += packed.values().len() as f64;
-                    sum += packed.values().iter().sum::<f64>();
+                    count += all;
+                    sum += values.iter().sum::<f64>();
                 } else {
-                    let values = packed.values().iter();
-                    squares += values.map(|value| (value - mean).powi(2)).sum::<f64>();
+                    let terms = values.iter().map(|value| (value - mean).powi(2));
+                    squares += terms.sum::<f64>() + (all - values.len() as f64) * mean * mean;
                 }
             }
         }
         Ok((squares / count.max(1.0), width))
+    }
+}
+
+/// A kernel as its own statistic.
+#[derive(Debug)]
+struct Valued<'a>(&'a dyn Kernel);
+
+impl Statistic for Valued<'_> {
+    fn key(&self) -> String {
+        "k(x, z)".into()
+    }
+
+    fn value(&self, x: &[f64], z: &[f64]) -> f64 {
+        self.0.value(x, z)
     }
 }
 
@@ -269,11 +291,8 @@ mod tests {
             let kernel = view.kernel.as_ref();
             let columns = view.columns.resolve(sets[0].columns()).unwrap();
             let packed = Packed::new(sets[0].rows(), columns.as_deref());
-            let rows: Vec<&[f64]> = packed
-                .values()
-                .chunks_exact(packed.values().len() / 40)
-                .collect();
-            let k = |i: usize, j: usize| kernel.value(rows[i], rows[j]);
+            let rows = packed.rows();
+            let k = |i: usize, j: usize| kernel.value(&rows.row(i), &rows.row(j));
             let mean_of = |i: usize| (0..40).map(|j| k(i, j)).sum::<f64>() / 40.0;
             let all = (0..40).map(mean_of).sum::<f64>() / 40.0;
             // tr(HKH)/n
@@ -291,8 +310,7 @@ mod tests {
         Random::new(5).shuffle(&mut order);
         let moved: Vec<f64> = order
             .iter()
-            .flat_map(|&row| set.rows().row(row))
-            .copied()
+            .flat_map(|&row| set.rows().row(row).into_owned())
             .collect();
         let moved = Samples::new(moved, 3000, 5).unwrap();
         let view = parse_kernel("rbf:sigma=1").unwrap();

@@ -21,6 +21,8 @@ mod plan;
 mod restricted;
 mod rows;
 mod set_plan;
+mod spanned;
+mod sparse;
 mod streamed;
 mod triangle;
 mod weighted;
@@ -40,6 +42,7 @@ pub use plan::Storage;
 pub(crate) use plan::{Options, square};
 pub(crate) use rows::CombinedRows;
 pub(crate) use set_plan::SetPlan;
+pub(crate) use spanned::Spanned;
 
 use crate::ledger::Ledger;
 use crate::run::Stop;
@@ -132,6 +135,18 @@ impl TaskGrams<'_> {
             return Some(0);
         }
         self.grams.sweep(self.view, tasks, stop)
+    }
+
+    /// Σ_m θ_m d_m, the diagonal of K(θ).
+    pub(crate) fn combined_diagonal(&self, theta: &[f64]) -> Vec<f64> {
+        let mut diagonal = vec![0.0; self.count()];
+        let weights = theta.iter().enumerate();
+        for (kernel, &weight) in weights.filter(|(_, weight)| **weight != 0.0) {
+            for (i, sum) in diagonal.iter_mut().enumerate() {
+                *sum += weight * self.diagonal(kernel, i);
+            }
+        }
+        diagonal
     }
 
     /// K_m(i, i).

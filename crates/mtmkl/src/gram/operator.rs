@@ -14,6 +14,8 @@ use rayon::prelude::*;
 use super::restricted::Restricted;
 use crate::ledger::Ledger;
 use crate::run::Stop;
+use crate::span::Span;
+use crate::vector;
 use crate::view::View;
 
 /// K_1, …, K_M on n samples.
@@ -74,6 +76,16 @@ pub trait Operator: Debug + Send + Sync {
             });
     }
 
+    /// Σ_(m, a) a K_m v, by all threads; who does what makes no difference. Worth nothing where `stop` comes first.
+    fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], _stop: &Stop) -> Vec<f64> {
+        let row = |i: usize| {
+            let mut row = vec![0.0; v.len()];
+            self.add_kernels(view, i, weights, &mut row);
+            vector::dot(&row, v)
+        };
+        (0..v.len()).into_par_iter().map(row).collect()
+    }
+
     /// U_m = K_mβ of all these tasks, which see the same rows, for every kernel. Threads may share the work; who does what makes no
     /// difference.
     fn images(&self, view: &View, tasks: Vec<Image<'_>>) {
@@ -129,6 +141,11 @@ pub trait Operator: Debug + Send + Sync {
     /// Bytes that [`Operator::copied_part`] would copy for these kernels and so many samples.
     fn bytes_of_part(&self, _kernels: &[usize], _samples: usize) -> u64 {
         0
+    }
+
+    /// How its matrices are combinations of those of another operator, where they are: what is linear in them is then asked of the other.
+    fn spanned(&self) -> Option<(&Arc<Span>, &Arc<dyn Operator>)> {
+        None
     }
 }
 

@@ -4,43 +4,69 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use crate::data::Rows;
+use super::sparse::{self, Held, SparseOthers};
+use crate::data::{Kind, Rows, SparseRows};
 use crate::kernel::Statistic;
 use crate::kernel::base::Arranged;
 use crate::ledger;
 
 /// The columns that a kernel sees, row by row; a copy only where these are not all columns.
 #[derive(Debug)]
-pub(super) struct Packed<'a> {
-    values: Cow<'a, [f64]>,
-    width: usize,
+pub(super) enum Packed<'a> {
+    Dense {
+        values: Cow<'a, [f64]>,
+        width: usize,
+    },
+    Sparse(Held<'a>),
+}
+
+/// Rows that others are compared with, as a statistic wants them.
+#[derive(Debug)]
+pub(super) enum Compared<'a> {
+    Dense(Arranged<'a>),
+    Sparse(SparseOthers<'a>),
 }
 
 impl<'a> Packed<'a> {
     /// The chosen columns, all where there is no choice.
     pub(super) fn new(rows: Rows<'a>, columns: Option<&[usize]>) -> Self {
+        let all = match rows.kind() {
+            Kind::Dense(all) => all,
+            Kind::Sparse(rows) => {
+                return Self::Sparse(match columns {
+                    None => Held::Borrowed(rows),
+                    Some(columns) => Held::Owned(rows.view(columns)),
+                });
+            }
+        };
         let (values, width) = match columns {
-            None => (Cow::Borrowed(rows.values()), rows.columns()),
+            None => (Cow::Borrowed(all), rows.columns()),
             Some(columns) => {
                 let mut values = Vec::with_capacity(rows.rows() * columns.len());
-                for i in 0..rows.rows() {
-                    let row = rows.row(i);
+                for row in all.chunks_exact(rows.columns()) {
                     values.extend(columns.iter().map(|&column| row[column]));
                 }
                 (values.into(), columns.len())
             }
         };
-        Self { values, width }
+        Self::Dense { values, width }
     }
 
-    /// All rows, one after the other.
-    pub(super) fn values(&self) -> &[f64] {
-        &self.values
+    /// All rows.
+    pub(super) fn rows(&self) -> Rows<'_> {
+        match self {
+            Self::Dense { values, width } => Rows::of_dense(values, *width),
+            Self::Sparse(held) => held.rows().into(),
+        }
     }
 
     /// s(x, x) of all rows.
     pub(super) fn own(&self, statistic: &dyn Statistic) -> Vec<f64> {
-        let rows = self.values.chunks_exact(self.width);
+        let (values, width) = match self {
+            Self::Dense { values, width } => (values, *width),
+            Self::Sparse(held) => return sparse::own(held.rows(), statistic),
+        };
+        let rows = values.chunks_exact(width);
         if statistic.is_distance() {
             vec![0.0; rows.len()]
         } else {
@@ -49,29 +75,71 @@ impl<'a> Packed<'a> {
     }
 
     /// Arranged for a statistic.
-    pub(super) fn arrange(self, statistic: &dyn Statistic) -> Arranged<'a> {
-        let arrangement = statistic.arrangement(self.width);
-        Arranged::new(self.values, self.width, arrangement)
+    pub(super) fn arrange(self, statistic: &dyn Statistic) -> Compared<'a> {
+        match self {
+            Self::Dense { values, width } => {
+                let arrangement = statistic.arrangement(width);
+                Compared::Dense(Arranged::new(values, width, arrangement))
+            }
+            Self::Sparse(held) => Compared::Sparse(SparseOthers::new(held, statistic)),
+        }
     }
 
     /// The same rows, borrowed.
     fn borrowed(&self) -> Packed<'_> {
-        Packed {
-            values: Cow::Borrowed(&self.values),
-            width: self.width,
+        match self {
+            Self::Dense { values, width } => Packed::Dense {
+                values: Cow::Borrowed(values),
+                width: *width,
+            },
+            Self::Sparse(held) => Packed::Sparse(Held::Borrowed(held.rows())),
         }
     }
 }
 
-/// Bytes of the copies that so many rows of so many columns take, packed and arranged.
+impl Compared<'_> {
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Dense(others) => others.count(),
+            Self::Sparse(others) => others.count(),
+        }
+    }
+
+    /// s(x, z) of the rows x with the first `until` rows z, as [`Statistic::block`]; of dense and sparse rows, x becomes what z is.
+    pub(super) fn block(
+        &self,
+        statistic: &dyn Statistic,
+        x: Rows<'_>,
+        until: usize,
+        out: &mut [f64],
+        stride: usize,
+    ) {
+        match (self, x.kind()) {
+            (Self::Dense(z), Kind::Dense(x)) => statistic.block(x, z, until, out, stride),
+            (Self::Dense(z), Kind::Sparse(x)) => statistic.block(&x.dense(), z, until, out, stride),
+            (Self::Sparse(z), Kind::Sparse(x)) => z.block(statistic, x, until, out, stride),
+            (Self::Sparse(z), Kind::Dense(dense)) => {
+                let x = SparseRows::of_dense(dense, x.columns());
+                z.block(statistic, x.rows(), until, out, stride);
+            }
+        }
+    }
+}
+
+/// Bytes of the copies that rows take, packed and arranged.
 pub(super) fn copied_bytes(
-    count: usize,
-    width: usize,
+    rows: Rows<'_>,
     columns: Option<&[usize]>,
     statistic: &dyn Statistic,
 ) -> u64 {
+    if rows.sparse().is_some() {
+        // The entries of some columns are at most all; and the same column by column.
+        let starts = ledger::bytes_of::<usize>(2 * rows.columns());
+        return rows.bytes().saturating_mul(2).saturating_add(starts);
+    }
+    let count = rows.rows();
     let packed = columns.map_or(0, |columns| ledger::bytes_of::<f64>(count * columns.len()));
-    let width = columns.map_or(width, <[usize]>::len);
+    let width = columns.map_or(rows.columns(), <[usize]>::len);
     packed.saturating_add(statistic.arrangement(width).bytes(count, width))
 }
 
@@ -91,8 +159,7 @@ pub(super) fn base_of_few(x: &Packed<'_>, statistic: &dyn Statistic) -> Vec<f64>
     for (number, rows) in base.chunks_mut((n * block).max(1)).enumerate() {
         let first = number * block;
         let until = first + rows.len() / n;
-        let own = &x.values[first * x.width..until * x.width];
-        statistic.block(own, &z, n, rows, n);
+        z.block(statistic, x.rows().part(first, until), n, rows, n);
         if statistic.is_distance() {
             for (i, row) in (first..).zip(rows.chunks_exact_mut(n)) {
                 row[i] = 0.0;
@@ -103,7 +170,7 @@ pub(super) fn base_of_few(x: &Packed<'_>, statistic: &dyn Statistic) -> Vec<f64>
 }
 
 /// The lower triangle; above it, some blocks are written too.
-fn lower_triangle(x: &Packed<'_>, statistic: &dyn Statistic, z: &Arranged<'_>, out: &mut [f64]) {
+fn lower_triangle(x: &Packed<'_>, statistic: &dyn Statistic, z: &Compared<'_>, out: &mut [f64]) {
     let n = z.count();
     let block = statistic.rows_at_a_time().max(1);
     out.par_chunks_mut(n * block)
@@ -111,8 +178,7 @@ fn lower_triangle(x: &Packed<'_>, statistic: &dyn Statistic, z: &Arranged<'_>, o
         .for_each(|(number, rows)| {
             let first = number * block;
             let until = first + rows.len() / n;
-            let own = &x.values[first * x.width..until * x.width];
-            statistic.block(own, z, until, rows, n);
+            z.block(statistic, x.rows().part(first, until), until, rows, n);
             if statistic.is_distance() {
                 for (i, row) in (first..).zip(rows.chunks_exact_mut(n)) {
                     row[i] = 0.0;

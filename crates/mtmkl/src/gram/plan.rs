@@ -164,12 +164,18 @@ impl Plan {
 
     /// Bytes that kernels on so many rows take: their diagonals, and copies of rows that are compared with others.
     fn streamed(&self, samples: usize) -> u64 {
-        let width = |group: &Group| match &group.source {
-            Source::Statistic(_, Some(columns)) => columns.len(),
-            _ => self.samples.columns().len(),
+        let rows = if self.samples.rows().sparse().is_some() {
+            // Each group at most all entries, row by row and column by column.
+            let copies = 2 * self.groups.len() as u64;
+            copies.saturating_mul(self.samples.bytes_of_rows(samples))
+        } else {
+            let width = |group: &Group| match &group.source {
+                Source::Statistic(_, Some(columns)) => columns.len(),
+                _ => self.samples.columns().len(),
+            };
+            let copied: usize = self.groups.iter().map(width).sum();
+            bytes_of::<f64>(samples.saturating_mul(copied))
         };
-        let copied: usize = self.groups.iter().map(width).sum();
-        let rows = bytes_of::<f64>(samples.saturating_mul(copied));
         rows.saturating_add(Streamed::bytes_for(samples, self.kernels.len()))
     }
 
@@ -197,7 +203,7 @@ impl Plan {
     /// Bytes of a copy on so many of the samples.
     pub(crate) fn part(&self, samples: usize) -> u64 {
         if self.is_streamed() {
-            let rows = bytes_of::<f64>(samples.saturating_mul(self.samples.columns().len()));
+            let rows = self.samples.bytes_of_rows(samples);
             return rows.saturating_add(self.streamed(samples));
         }
         let square = square(samples);
@@ -247,12 +253,16 @@ impl Plan {
 
     /// Bytes that pass while these groups are computed: bases of what is rounded, copies of rows where these are large.
     pub(super) fn passing_of(&self, groups: &[Group]) -> u64 {
-        let (n, d) = (self.samples.count(), self.samples.columns().len());
+        let n = self.samples.count();
         let of = |group: &Group| {
             let Source::Statistic(statistic, columns) = &group.source else {
                 return 0;
             };
-            let rows = large(copied_bytes(n, d, columns.as_deref(), statistic.as_ref()));
+            let rows = large(copied_bytes(
+                self.samples.rows(),
+                columns.as_deref(),
+                statistic.as_ref(),
+            ));
             match group.form {
                 Form::Single => square(n).saturating_add(rows),
                 _ => rows,

@@ -77,6 +77,11 @@ impl Operator for Restricted {
             .add_kernels(&view, i, &self.weights(weights), out);
     }
 
+    fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], stop: &Stop) -> Vec<f64> {
+        let view = self.view.then(view);
+        self.whole.multiply(&view, &self.weights(weights), v, stop)
+    }
+
     fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], stop: &Stop) {
         let view = self.view.then(view);
         self.whole.combine(&view, &self.weights(weights), out, stop);

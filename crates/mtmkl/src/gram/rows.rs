@@ -54,12 +54,7 @@ impl<'a> CombinedRows<'a> {
             .enumerate()
             .filter(|(_, weight)| *weight != 0.0)
             .collect();
-        let mut diagonal = vec![0.0; n];
-        for &(kernel, weight) in &weights {
-            for (i, sum) in diagonal.iter_mut().enumerate() {
-                *sum += weight * grams.diagonal(kernel, i);
-            }
-        }
+        let diagonal = grams.combined_diagonal(theta);
         let rows = if grams.grams.are_made() {
             Rows::Together(OnceLock::new())
         } else {
@@ -88,6 +83,14 @@ impl<'a> CombinedRows<'a> {
         }
     }
 
+    /// The same until somebody asks to stop: what is made then is worth nothing.
+    pub(crate) fn until(self, stop: &Stop) -> Self {
+        Self {
+            stop: stop.clone(),
+            ..self
+        }
+    }
+
     /// Its memory, for others to use.
     pub(crate) fn into_memory(self) -> Option<Memory<f64>> {
         match self.rows {
@@ -102,6 +105,16 @@ impl<'a> CombinedRows<'a> {
             are_kept: false,
             ..self
         }
+    }
+
+    /// Whether there is no memory for all rows, and what is made of them is made from blocks of values.
+    pub(crate) fn are_streamed(&self) -> bool {
+        !self.are_kept && self.grams.grams.is_streamed()
+    }
+
+    /// Whether what was made last is worth nothing, since a stop came.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.now()
     }
 
     /// N_t.
@@ -171,6 +184,10 @@ impl<'a> CombinedRows<'a> {
 
     /// Kv for a v without zeros, by all threads.
     pub(crate) fn multiply(&self, v: &[f64]) -> Vec<f64> {
+        if self.are_streamed() {
+            let TaskGrams { grams, view } = self.grams;
+            return grams.multiply(view, &self.weights, v, &self.stop);
+        }
         self.make_together();
         let product = |i: usize| self.with_row(i, |row| vector::dot(row, v));
         (0..v.len())

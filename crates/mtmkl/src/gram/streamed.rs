@@ -4,6 +4,7 @@
 //! in one sweep over all rows, K(θ) on a part of the samples in half of its pairs. The pairs themselves are `block.rs`.
 
 mod block;
+mod product;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,8 +81,8 @@ impl Streamed {
             let is_product =
                 |other: &Source| other.statistic.key() == product && other.columns == *columns;
             let is_served = bases[number].statistic.of_products(0.0, &[], &mut [])
-                && bases[number].width(samples) > NARROW
-                && bases[number].is_centred(samples);
+                && (samples.rows().sparse().is_some()
+                    || bases[number].width(samples) > NARROW && bases[number].is_centred(samples));
             let found = bases.iter().position(is_product).filter(|_| is_served);
             bases[number].products = found;
         }
@@ -364,6 +365,10 @@ impl Operator for Streamed {
         mirror(out, n);
     }
 
+    fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], stop: &Stop) -> Vec<f64> {
+        self.product(&self.positions(view), weights, v, stop)
+    }
+
     fn images(&self, view: &View, tasks: Vec<Image<'_>>) {
         for task in tasks {
             match task {
@@ -444,7 +449,7 @@ impl Operator for Streamed {
     }
 
     fn bytes_of_part(&self, kernels: &[usize], samples: usize) -> u64 {
-        let rows = bytes_of::<f64>(samples.saturating_mul(self.samples.columns().len()));
+        let rows = self.samples.bytes_of_rows(samples);
         rows.saturating_add(Self::bytes_for(samples, kernels.len()))
     }
 }

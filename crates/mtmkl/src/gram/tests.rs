@@ -407,6 +407,7 @@ fn compare(kept: &dyn Operator, streamed: &dyn Operator, view: &View, random: &m
     };
     assert!(close(&combined(streamed, 2), &combined(kept, 1)));
     assert_eq!(combined(streamed, 3), combined(streamed, 1));
+    compare_products(kept, streamed, view, random);
     // β of two tasks, a few of which change, and one row.
     let changes: [Vec<(usize, f64)>; 3] = [
         (0..n)
@@ -459,4 +460,29 @@ fn compare(kept: &dyn Operator, streamed: &dyn Operator, view: &View, random: &m
         out: by_kernel(&mut out, kernels),
     }];
     assert_eq!(on(2, || streamed.sweep(view, asked, &stop)), None);
+}
+
+/// K(θ)v.
+fn compare_products(
+    kept: &dyn Operator,
+    streamed: &dyn Operator,
+    view: &View,
+    random: &mut Random,
+) {
+    let n = view.count(kept.samples());
+    let weights: Vec<(usize, f64)> = (0..kept.kernels()).map(|m| (m, 0.1 + m as f64)).collect();
+    // Nothing cancels, so that sums have all their digits.
+    let v: Vec<f64> = (0..n).map(|_| random.uniform()).collect();
+    let times_v = |grams: &dyn Operator, threads: usize| {
+        let never = crate::run::Stop::never();
+        on(threads, || grams.multiply(view, &weights, &v, &never))
+    };
+    let mut rows = vec![0.0; n * n];
+    kept.combine(view, &weights, &mut rows, &crate::run::Stop::never());
+    let expected: Vec<f64> = (rows.chunks_exact(n))
+        .map(|row| crate::vector::dot(row, &v))
+        .collect();
+    assert!(close(&times_v(kept, 2), &expected));
+    assert!(close(&times_v(streamed, 2), &expected));
+    assert_eq!(times_v(streamed, 3), times_v(streamed, 1));
 }

@@ -1,15 +1,22 @@
 //! The second derivative of one task's J in its weights, as a factor: H = F'F.
 
-use crate::ledger::{Ledger, bytes_of};
-use crate::linalg;
+use std::sync::Arc;
 
-/// H = F'F, the M × M second derivative of one task's J in θᵗ, kept as its factor F (rank × M).
+use crate::grid::dot;
+use crate::ledger::{Ledger, bytes_of};
+use crate::linalg::{self, axpy};
+use crate::span::Span;
+
+/// H = F'F, the M × M second derivative of one task's J in θᵗ, kept as its factor F (rank × M); or H = BF'FB' where kernels are combinations of
+/// fewer, F one number for each of these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curvature {
     /// The number of rows of the factor.
     pub rank: usize,
     /// F, row by row.
     pub factor: Vec<f64>,
+    /// B, where there is one.
+    pub span: Option<Arc<Span>>,
 }
 
 impl Curvature {
@@ -18,6 +25,7 @@ impl Curvature {
         Self {
             rank: 0,
             factor: Vec::new(),
+            span: None,
         }
     }
 
@@ -39,6 +47,41 @@ impl Curvature {
         Self {
             rank: factor.len() / kernels,
             factor,
+            span: None,
+        }
+    }
+
+    /// Fδ, or FB'δ.
+    pub(crate) fn along(&self, delta: &[f64]) -> Vec<f64> {
+        let gathered = self.span.as_ref().map(|span| span.gather(delta));
+        let delta = gathered.as_deref().unwrap_or(delta);
+        let rows = self.factor.chunks_exact(delta.len().max(1));
+        rows.map(|row| dot(row, delta)).collect()
+    }
+
+    /// F'v, or BF'v, M numbers.
+    pub(crate) fn pull(&self, along: &[f64], kernels: usize) -> Vec<f64> {
+        let width = self.span.as_ref().map_or(kernels, |span| span.nodes());
+        let mut sum = vec![0.0; width];
+        for (value, row) in along.iter().zip(self.factor.chunks_exact(width.max(1))) {
+            axpy(*value, row, &mut sum);
+        }
+        match &self.span {
+            Some(span) => span.spread(&sum),
+            None => sum,
+        }
+    }
+
+    /// The same with a number for each kernel.
+    pub(crate) fn by_kernel(&self) -> Self {
+        let Some(span) = &self.span else {
+            return self.clone();
+        };
+        let kernels: Vec<usize> = (0..span.kernels()).collect();
+        Self {
+            rank: self.rank,
+            factor: span.columns(&self.factor, &kernels),
+            span: None,
         }
     }
 }

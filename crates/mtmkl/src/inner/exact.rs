@@ -66,7 +66,7 @@ pub(super) fn evaluate(
         };
         let sensitivity = dual.scale * (0.5 * square - straight);
         let size = dual.scale * (0.5 * square.abs() + straight.abs());
-        exact.noise += rounding(theta.len()) * weight * size;
+        exact.noise += rounding(theta.len()) * weight.abs() * size;
         exact.sensitivities.push(sensitivity);
     }
     for i in 0..n {

@@ -5,7 +5,9 @@
 //! made anew where they are not. For the sum: Gould, Hribar and Nocedal, "On the solution of equality constrained quadratic programming
 //! problems arising in optimization", SIAM J. Sci. Comput. 23 (2001).
 
-use crate::gram::CombinedRows;
+use super::Effort;
+use super::nystrom::{self, Nystrom};
+use crate::gram::{CombinedRows, TaskGrams};
 use crate::ledger::{Guard, Ledger, bytes_of};
 use crate::linalg::{self, Cholesky, Room, SingleCholesky};
 
@@ -14,6 +16,8 @@ use crate::linalg::{self, Cholesky, Room, SingleCholesky};
 const SAMPLES_A_STEP: usize = 200;
 /// Steps at least and at most.
 const MOST_STEPS: std::ops::RangeInclusive<usize> = 4..=40;
+/// Steps at most where there is no factor but landmarks.
+const MOST_STREAMED: usize = 200;
 /// Where more steps than this were needed, the factor is not near enough to say what J's curvature is.
 const NEAR_STEPS: usize = 3;
 /// Up to so many samples a factor in double precision costs nothing.
@@ -29,6 +33,20 @@ pub(super) fn bytes_of_factor(samples: usize) -> u64 {
     bytes_of::<f64>(size * size)
 }
 
+/// K(θ) of streamed kernels: kept where that fits, in blocks where it does not, and worth nothing where a stop comes before it is made.
+pub(super) fn streamed_rows<'a>(
+    grams: TaskGrams<'a>,
+    theta: &[f64],
+    effort: &Effort<'_>,
+) -> CombinedRows<'a> {
+    let rows = CombinedRows::new(grams, theta).until(effort.stop);
+    if grams.count() > effort.allowance.working_set {
+        rows.passing()
+    } else {
+        rows
+    }
+}
+
 /// K + D, and whether Σx = 0 is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinearSystem<'a> {
@@ -37,20 +55,67 @@ pub(super) struct LinearSystem<'a> {
     pub(super) has_sum: bool,
     /// Whether K ⪰ 0 but for rounding: then a nearby matrix may stand in for one that rounding has made indefinite.
     pub(super) concave: bool,
+    /// Landmarks that there is room for, where there is none for a factor.
+    pub(super) landmarks: usize,
 }
 
 /// A factor of another such matrix, kept from step to step and from pass to pass.
 #[derive(Debug)]
 pub(super) struct Preconditioner {
-    factor: Factor,
-    /// S
-    scale: Vec<f64>,
+    inverse: Inverse,
     /// (K₀ + D₀)⁻¹1 and its sum.
     ones: Vec<f64>,
     ones_sum: f64,
     /// Steps that the last system took.
     steps: usize,
-    _memory: Guard,
+}
+
+/// How it is inverted.
+#[derive(Debug)]
+enum Inverse {
+    /// By a factor of S (K₀ + D₀) S.
+    Scaled {
+        factor: Factor,
+        /// S
+        scale: Vec<f64>,
+        _memory: Guard,
+    },
+    /// By landmarks, where there is no memory for a factor.
+    Nystrom(Nystrom),
+}
+
+impl Inverse {
+    /// (K₀ + D₀)⁻¹ r
+    fn solve(&self, right: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Scaled { factor, scale, .. } => {
+                let scaled = |values: &[f64]| -> Vec<f64> {
+                    let pairs = values.iter().zip(scale);
+                    pairs.map(|(value, scale)| value * scale).collect()
+                };
+                let mut x = scaled(right);
+                factor.solve(&mut x, 1, true);
+                scaled(&x)
+            }
+            Self::Nystrom(near) => near.solve(right),
+        }
+    }
+
+    /// V with V'V = u'(K₀ + D₀)⁻¹u, for u with a row for each sample: L⁻¹Su, for one.
+    fn half(&self, mut block: Vec<f64>, columns: usize) -> Vec<f64> {
+        match self {
+            Self::Scaled { factor, scale, .. } => {
+                for (row, scale) in block.chunks_exact_mut(columns).zip(scale) {
+                    for value in row {
+                        *value *= scale;
+                    }
+                }
+                factor.solve(&mut block, columns, false);
+                block
+            }
+            Self::Nystrom(near) => near.half(block, columns),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -127,33 +192,30 @@ impl Preconditioner {
             let factor = Cholesky::of_columns(n, Room::None, jitters, &|| true, fill)?;
             (memory, Factor::Double(factor))
         };
-        let mut made = Self {
-            factor,
-            scale,
-            ones: Vec::new(),
-            ones_sum: 0.0,
-            steps: 0,
-            _memory: memory,
-        };
-        made.ones = made.solve(&vec![1.0; n]);
-        made.ones_sum = made.ones.iter().sum();
-        (made.ones_sum.is_finite() && made.ones_sum > 0.0).then_some(made)
+        Self::of(
+            Inverse::Scaled {
+                factor,
+                scale,
+                _memory: memory,
+            },
+            n,
+        )
     }
 
-    /// (K₀ + D₀)⁻¹ r
-    fn solve(&self, right: &[f64]) -> Vec<f64> {
-        let scaled = |values: &[f64]| -> Vec<f64> {
-            let pairs = values.iter().zip(&self.scale);
-            pairs.map(|(value, scale)| value * scale).collect()
-        };
-        let mut x = scaled(right);
-        self.factor.solve(&mut x, 1, true);
-        scaled(&x)
+    fn of(inverse: Inverse, samples: usize) -> Option<Self> {
+        let ones = inverse.solve(&vec![1.0; samples]);
+        let ones_sum: f64 = ones.iter().sum();
+        (ones_sum.is_finite() && ones_sum > 0.0).then_some(Self {
+            inverse,
+            ones,
+            ones_sum,
+            steps: 0,
+        })
     }
 
     /// The same with Σx = 0, r less the multiplier of that, which then says how far x is from the solution.
     fn solve_with_sum(&self, right: &mut [f64]) -> Vec<f64> {
-        let mut x = self.solve(right);
+        let mut x = self.inverse.solve(right);
         let multiplier = x.iter().sum::<f64>() / self.ones_sum;
         linalg::axpy(-multiplier, &self.ones, &mut x);
         for value in right {
@@ -164,23 +226,21 @@ impl Preconditioner {
 
     /// Whether it is near enough to the system that it was last used for to say what its inverse is like; of few samples a new one costs nothing.
     pub(super) fn is_near(&self) -> bool {
-        self.steps <= NEAR_STEPS && self.scale.len() > FEW
+        match &self.inverse {
+            Inverse::Scaled { scale, .. } => self.steps <= NEAR_STEPS && scale.len() > FEW,
+            Inverse::Nystrom(_) => true,
+        }
     }
 
-    /// V ← (I − vv')L⁻¹SV with v along L⁻¹S1, so that V'V = u'Pu, P the leading block of the inverse; without the border (I − vv' left out)
-    /// where Σx is not given. V has a row for each sample.
-    pub(super) fn project(&self, block: &mut [f64], columns: usize, has_sum: bool) {
-        for (row, scale) in block.chunks_exact_mut(columns).zip(&self.scale) {
-            for value in row {
-                *value *= scale;
-            }
-        }
-        self.factor.solve(block, columns, false);
+    /// V with V'V = u'Pu, P the leading block of the inverse: (I − vv')V with v along what is made of 1, where Σx is given, and V itself where it
+    /// is not. u has a row for each sample.
+    pub(super) fn project(&self, block: Vec<f64>, columns: usize, has_sum: bool) -> Vec<f64> {
+        let samples = block.len() / columns;
+        let mut block = self.inverse.half(block, columns);
         if !has_sum {
-            return;
+            return block;
         }
-        let mut direction = self.scale.clone();
-        self.factor.solve(&mut direction, 1, false);
+        let direction = self.inverse.half(vec![1.0; samples], 1);
         let length = linalg::dot(&direction, &direction);
         let mut along = vec![0.0; columns];
         for (&weight, row) in direction.iter().zip(block.chunks_exact(columns)) {
@@ -189,6 +249,7 @@ impl Preconditioner {
         for (&weight, row) in direction.iter().zip(block.chunks_exact_mut(columns)) {
             linalg::axpy(-weight / length, &along, row);
         }
+        block
     }
 }
 
@@ -207,6 +268,12 @@ impl LinearSystem<'_> {
     /// False where there is none in double precision either.
     pub(super) fn factor(&self, kept: &mut Option<Preconditioner>, ledger: &Ledger) -> bool {
         *kept = None;
+        if self.rows.are_streamed() {
+            let landmarks = nystrom::landmarks(self.diagonal.len(), self.landmarks);
+            let near = Nystrom::new(self, landmarks, ledger);
+            *kept = Preconditioner::of(Inverse::Nystrom(near), self.diagonal.len());
+            return kept.is_some();
+        }
         let is_single = self.diagonal.len() > FEW && self.concave;
         if is_single {
             *kept = Preconditioner::new(self, true, ledger);
@@ -242,7 +309,12 @@ impl LinearSystem<'_> {
             let known = kept.as_mut()?;
             let (steps, is_done) = self.descend(known, x, residual, &mut is_enough);
             taken += steps;
-            if is_done || matches!(known.factor, Factor::Double(_)) {
+            // Where nothing better can be had, this is how far it goes.
+            let is_single = match &known.inverse {
+                Inverse::Scaled { factor, .. } => matches!(factor, Factor::Single(_)),
+                Inverse::Nystrom(_) => false,
+            };
+            if is_done || !is_single {
                 return Some(taken);
             }
             *kept = None;
@@ -262,15 +334,22 @@ impl LinearSystem<'_> {
             if self.has_sum {
                 known.solve_with_sum(residual)
             } else {
-                known.solve(residual)
+                known.inverse.solve(residual)
             }
         };
         let mut direction = near(residual);
         let mut energy = linalg::dot(residual, &direction);
         let (mut steps, mut is_done) = (0, is_enough(residual, energy));
-        let most = (x.len() / SAMPLES_A_STEP).clamp(*MOST_STEPS.start(), *MOST_STEPS.end());
+        let most = if matches!(known.inverse, Inverse::Nystrom(_)) {
+            MOST_STREAMED
+        } else {
+            (x.len() / SAMPLES_A_STEP).clamp(*MOST_STEPS.start(), *MOST_STEPS.end())
+        };
         while !is_done && steps < most && energy > 0.0 {
             let image = self.product(&direction);
+            if self.rows.is_stopped() {
+                break;
+            }
             let bend = linalg::dot(&direction, &image);
             if bend.is_nan() || bend <= 0.0 {
                 break;
@@ -334,6 +413,7 @@ mod tests {
                     diagonal: &diagonal,
                     has_sum,
                     concave: true,
+                    landmarks: 0,
                 };
                 let right: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
                 let (mut x, mut left) = (vec![0.0; n], right.clone());
@@ -373,11 +453,11 @@ mod tests {
                     diagonal: &diagonal,
                     has_sum,
                     concave: true,
+                    landmarks: 0,
                 };
                 let (mut kept, ledger) = (None, Ledger::default());
                 assert!(system.factor(&mut kept, &ledger));
-                let mut block = u.clone();
-                kept.as_ref().unwrap().project(&mut block, 1, has_sum);
+                let block = kept.as_ref().unwrap().project(u.clone(), 1, has_sum);
                 let (mut x, mut left) = (vec![0.0; n], u.clone());
                 let is_enough = |_: &[f64], energy: f64| energy < 1e-20;
                 system.solve(&mut kept, &mut x, &mut left, is_enough, &ledger);
@@ -396,6 +476,7 @@ mod tests {
             diagonal: &[0.5, 0.5],
             has_sum: false,
             concave,
+            landmarks: 0,
         };
         let ledger = Ledger::default();
         assert!(!system(false).factor(&mut None, &ledger));

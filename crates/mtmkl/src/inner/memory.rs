@@ -1,6 +1,6 @@
 //! How much memory one task takes, for its kind of dual.
 
-use super::{Allowance, box_qp, linear_system};
+use super::{Allowance, box_qp, linear_system, nystrom};
 use crate::gram::square;
 use crate::ledger::bytes_of;
 use crate::machine::{Conjugate, Dual};
@@ -42,6 +42,22 @@ pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes 
                 stays: images + factor,
                 // The factorisation is given back before interior points are asked for.
                 passes: square(part) + curvature.max(exact).max(interior.saturating_sub(factor)),
+            }
+        }
+        Conjugate::Ridge { .. } | Conjugate::Smooth { .. }
+            if allowance.working_set < usize::MAX =>
+        {
+            // Of so many samples K(θ) and its factor are kept; of more, landmarks stand for it.
+            let part = n.min(allowance.working_set);
+            let landmarks = if n > part {
+                nystrom::bytes(n, nystrom::landmarks(n, allowance.most_free))
+            } else {
+                0
+            };
+            Bytes {
+                // U on all samples, and its next change.
+                stays: 2 * block + landmarks.max(linear_system::bytes_of_factor(part)),
+                passes: block + compressed + square(part),
             }
         }
         Conjugate::Ridge { .. } | Conjugate::Smooth { .. } => {

@@ -22,7 +22,9 @@ mod images;
 mod indefiniteness;
 mod linear_system;
 mod memory;
+mod nystrom;
 mod point;
+mod progress;
 mod ridge;
 mod rounding;
 mod smooth;
@@ -30,10 +32,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use box_qp::Progress;
 pub use curvature::Curvature;
 pub(crate) use memory::bytes;
 use point::Point;
+pub(crate) use progress::Progress;
 pub(crate) use state::State;
 
 use crate::error::Result;
@@ -122,6 +124,16 @@ pub(crate) struct Solved {
     answer: Option<Answer>,
 }
 
+impl Solved {
+    /// The same where what is not known of slopes is no rounding.
+    fn without_noise(mut self) -> Self {
+        if let Some(answer) = &mut self.answer {
+            answer.noise = 0.0;
+        }
+        self
+    }
+}
+
 /// What β is worth.
 #[derive(Debug)]
 struct Answer {
@@ -154,6 +166,32 @@ trait Inner {
     /// # Errors
     /// When a factorisation breaks down.
     fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved>;
+
+    /// One more round where kernel values are streamed and U is that of β on all samples: β is improved, and U has to follow it. Or there is no
+    /// need to, and this is what was found.
+    ///
+    /// # Errors
+    /// As [`Inner::solve`].
+    fn round(
+        &mut self,
+        point: &mut Point,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+        progress: &mut Progress,
+    ) -> Result<Option<Solved>>;
+
+    /// What β is worth where there was no time to make U on all samples: |f_i| ≤ √(K_ii β'Kβ) wherever f = Kβ is not known.
+    ///
+    /// # Errors
+    /// As [`Inner::solve`].
+    fn unswept(
+        &mut self,
+        point: &mut Point,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+    ) -> Result<Solved>;
 
     /// The offset, the gap with that very offset, and the curvature, once U is up to date; asked for where [`Solved::answer`] has none.
     fn answer(

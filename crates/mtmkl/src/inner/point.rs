@@ -2,7 +2,9 @@
 
 use super::Here;
 use super::images::Images;
+use super::rounding::product_errors;
 use crate::gram::TaskGrams;
+use crate::grid::dot;
 use crate::ledger::Ledger;
 use crate::machine::Variables;
 
@@ -69,6 +71,32 @@ impl Point {
     pub(super) fn known_product(&self, variables: Variables, theta: &[f64]) -> Vec<f64> {
         let known = self.images.product(&variables.sums(&self.beta), theta);
         known.unwrap_or_else(|| vec![0.0; variables.samples()])
+    }
+
+    /// Kβ where U is known and 0 elsewhere, and how far from the truth each can be: by rounding, and by √(K_ii β'Kβ) where it is not known.
+    pub(super) fn product_where_known(
+        &self,
+        variables: Variables,
+        theta: &[f64],
+        diagonal: &[f64],
+    ) -> (Vec<f64>, Vec<f64>) {
+        let known = self.images.known_product(theta);
+        let mut errors = product_errors(variables, &self.beta, diagonal);
+        let product: Vec<f64> = known.iter().map(|known| known.unwrap_or(0.0)).collect();
+        let length = dot(&variables.sums(&self.beta), &product).max(0.0);
+        for ((error, known), diagonal) in errors.iter_mut().zip(&known).zip(diagonal) {
+            if known.is_none() {
+                *error += (diagonal.max(0.0) * length).sqrt();
+            }
+        }
+        (product, errors)
+    }
+
+    /// What rounding can do to Kβ where U followed β by its changes: these add up theirs.
+    pub(super) fn followed_errors(&self, variables: Variables, diagonal: &[f64]) -> Vec<f64> {
+        let moved = self.images.moved();
+        let errors = product_errors(variables, &self.beta, diagonal);
+        errors.into_iter().map(|error| moved * error).collect()
     }
 
     /// Kβ from U, where that is known everywhere: many small steps add up their rounding.

@@ -13,9 +13,11 @@
 //!
 //! The curvature of J has P, the leading block of the inverse of that matrix at the optimum.
 
+mod rounds;
+
 use super::linear_system::{LinearSystem, Preconditioner};
-use super::rounding::{linear_term, noise, objective, product_errors, target};
-use super::{Answer, Curvature, Effort, Here, Inner, Point, Solved};
+use super::rounding::{objective, target};
+use super::{Curvature, Effort, Here, Point};
 use crate::error::{Error, Result};
 use crate::gram::CombinedRows;
 use crate::grid::dot;
@@ -72,6 +74,12 @@ struct Tried {
     /// K times the change.
     image: Vec<f64>,
     gain: f64,
+}
+
+/// What Newton's steps came to: how many, and the gap at the last one.
+struct Climbed {
+    steps: usize,
+    last_gap: f64,
 }
 
 impl Iterate {
@@ -222,7 +230,9 @@ impl Smooth<'_> {
             sum += residual / curvature;
             weights += 1.0 / curvature;
         }
-        sum / weights
+        let offset = sum / weights;
+        // Next to the ends of all intervals there is nothing to weigh by, and any offset will do.
+        if offset.is_finite() { offset } else { 0.0 }
     }
 
     /// The gap with this offset, and how much more it can be where slopes are within these errors, and for rounding of φ and φ*.
@@ -439,6 +449,7 @@ impl Smooth<'_> {
             diagonal: curvatures,
             has_sum: self.sum.is_some(),
             concave: effort.concave,
+            landmarks: effort.allowance.most_free,
         }
     }
 
@@ -465,8 +476,8 @@ impl Smooth<'_> {
         point.make_images(here.grams);
         let samples = 0..point.beta.len();
         let _memory = point.ledger.take(bytes_of::<f64>(samples.len() * kernels));
-        let mut block = point.images.derivatives(self.dual, here.grams, samples);
-        near.project(&mut block, kernels, self.sum.is_some());
+        let block = point.images.derivatives(self.dual, here.grams, samples);
+        let block = near.project(block, kernels, self.sum.is_some());
         Ok(Curvature::of(
             block,
             kernels,
@@ -515,64 +526,4 @@ fn offset_with_sum(wanted: f64, total: impl Fn(f64) -> (f64, f64)) -> f64 {
         offset = next;
     }
     offset
-}
-
-impl Inner for Smooth<'_> {
-    /// What is not within its interval gets its β where the slopes are known.
-    fn start(&self, _beta: &mut [f64]) {}
-
-    fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved> {
-        let (dual, rows) = (self.dual, here.rows);
-        let (n, diagonal) = (rows.count(), rows.diagonal());
-        let linear = linear_term(dual, diagonal);
-        let mut iterate = Iterate {
-            product: point.take_product(dual.variables, here),
-            beta: std::mem::take(&mut point.beta),
-            ends: (0..n).map(|i| self.ends(i)).collect(),
-            last_gap: 0.0,
-        };
-        self.enter(&mut iterate, &linear, rows);
-        let climbed = self.climb(&mut iterate, &linear, here, effort, &point.ledger);
-        self.meet_sum(&mut iterate);
-        // Steps add up their rounding.
-        iterate.product = rows.multiply(&iterate.beta);
-        let residual = self.residual(&iterate, &linear);
-        point.offset = self.offset(&residual, &self.curvatures(&iterate.beta));
-        let errors = product_errors(dual.variables, &iterate.beta, diagonal);
-        let (plain, more) = self.gap(&iterate, &linear, point.offset, &errors);
-        let Iterate {
-            beta,
-            product,
-            last_gap,
-            ..
-        } = iterate;
-        let value = objective(&linear, &beta, &product) - dual.penalty(&beta);
-        let near = NEAR.min(100.0 * effort.accuracy) * dual.scale * value.abs();
-        point.beta = beta;
-        point.set_product(product, here.theta);
-        point.images.clear();
-        let steps = climbed?;
-        let (gap, gap_noise) = if effort.concave {
-            (plain + more, more)
-        } else {
-            (0.0, 0.0)
-        };
-        let is_near = last_gap <= near;
-        let curvature = (effort.curvature).then(|| self.curvature(point, here, effort, is_near));
-        let beta = &point.beta;
-        let straight = noise(dual.variables, &linear, beta, diagonal);
-        Ok(Solved {
-            constant: dual.scale * (dot(&dual.linear, beta) - dual.penalty(beta)),
-            steps,
-            noise: dual.scale * (straight + rounding(n) * dual.size_of_penalty(beta)),
-            errors: Vec::new(),
-            is_delicate: false,
-            answer: Some(Answer {
-                gap,
-                noise: gap_noise,
-                curvature: curvature.transpose()?,
-            }),
-            linear,
-        })
-    }
 }

@@ -1,13 +1,12 @@
 //! One task from pass to pass: its dual variables, and what one evaluation does to them.
 
-use super::box_qp::Progress;
 use super::box_qp::{self, BoxQp};
 use super::exact;
 use super::indefiniteness;
 use super::linear_system::Preconditioner;
 use super::ridge::Ridge;
 use super::smooth::Smooth;
-use super::{Effort, Fitted, Here, Inner, Point, Solved, TaskEvaluation};
+use super::{Effort, Fitted, Here, Inner, Point, Progress, Solved, TaskEvaluation};
 use crate::error::Result;
 use crate::gram::{ByChange, Image, TaskGrams};
 use crate::grid::dot;
@@ -182,7 +181,7 @@ impl State {
         grams: TaskGrams<'_>,
         theta: &[f64],
         effort: &Effort<'_>,
-    ) -> Option<Solved> {
+    ) -> Option<Result<Solved>> {
         if self.point.images.are_everywhere() {
             return None;
         }
@@ -191,23 +190,8 @@ impl State {
             let images = self.outdated(grams).into_iter().collect();
             grams.images(images);
         }
-        let (solver, point) = self.box_qp(dual)?;
-        Some(box_qp::unswept(&solver, point, grams, theta, effort))
-    }
-
-    /// The solver of a box, and its point.
-    fn box_qp<'a>(&'a mut self, dual: &'a Dual) -> Option<(BoxQp<'a>, &'a mut Point)> {
-        let Conjugate::Box { lower, upper, sum } = &dual.conjugate else {
-            return None;
-        };
-        let solver = BoxQp {
-            dual,
-            lower,
-            upper,
-            sum: *sum,
-            memory: &mut self.memory,
-        };
-        Some((solver, &mut self.point))
+        let mut solver = solver(dual, &mut self.memory, &mut self.near);
+        Some(solver.unswept(&mut self.point, grams, theta, effort))
     }
 
     /// Gives back memory that others may need meanwhile.
@@ -215,7 +199,7 @@ impl State {
         self.memory.give_back();
     }
 
-    /// One more round of a working set, U being that of β; what was found where there is no need of another.
+    /// One more round where kernel values are streamed, U being that of β; what was found where there is no need of another.
     pub(crate) fn round(
         &mut self,
         dual: &Dual,
@@ -223,9 +207,9 @@ impl State {
         theta: &[f64],
         effort: &Effort<'_>,
         progress: &mut Progress,
-    ) -> Option<Solved> {
-        let (mut solver, point) = self.box_qp(dual)?;
-        box_qp::round(&mut solver, point, grams, theta, effort, progress)
+    ) -> Result<Option<Solved>> {
+        let mut solver = solver(dual, &mut self.memory, &mut self.near);
+        solver.round(&mut self.point, grams, theta, effort, progress)
     }
 
     /// What J looks like, once β is solved for and U is up to date.

@@ -7,7 +7,7 @@ use crate::error::{DataProblem, Error, Place, Result};
 pub(super) const MOST_POSITIONS: usize = 1_000_000;
 
 /// Which columns a kernel sees: a view of the data.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Columns {
     /// All.
     #[default]
@@ -19,7 +19,7 @@ pub enum Columns {
 }
 
 /// `first..last`, both included; a single column when `last` is `None`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ColumnRange {
     /// The first column's name.
     pub first: String,

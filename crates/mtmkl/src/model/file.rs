@@ -7,10 +7,12 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
 
-use super::header::{Header, KernelHeader, RunHeader, SetHeader, TaskHeader, VERSION, read_header};
+use super::header::{Header, KernelHeader, RunHeader, SetHeader, TaskHeader, read_header};
 use super::read::{eights, read_bounded};
 use super::write::write_whole;
-use super::{Model, Outcome, Seconds, SupportSet, TaskModel, Witness, kernels, origins, parts};
+use super::{
+    Model, Outcome, Seconds, SupportSet, TaskModel, Witness, kernels, origins, parts, rows,
+};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
 use crate::problem::TargetUnit;
@@ -114,7 +116,7 @@ impl Model {
             return Err(Error::param("sharing", value, expected));
         }
         let header = Header {
-            version: VERSION,
+            version: rows::version(&self.sets),
             kernels,
             machine: &self.machine,
             sharing: &self.sharing,
@@ -194,11 +196,7 @@ impl Model {
         );
         self.put_tasks(&mut tensors);
         for (number, set) in self.sets.iter().enumerate() {
-            let shape = vec![set.positions.len(), set.columns.len()];
-            tensors.insert(
-                format!("set.{number}.rows"),
-                Tensor::floats(shape, &set.rows),
-            );
+            rows::write(number, set, &mut tensors);
             tensors.insert(
                 format!("set.{number}.positions"),
                 Tensor::counts(&set.positions),
@@ -398,7 +396,7 @@ impl Reader<'_> {
     }
 
     /// Finite numbers only: for everything that prediction computes with.
-    fn finite(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
+    pub(super) fn finite(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
         let values = self.floats(name, length)?;
         if values.iter().all(|value| value.is_finite()) {
             Ok(values)
@@ -449,11 +447,7 @@ impl Reader<'_> {
 
     fn support_set(&self, number: usize, header: SetHeader) -> Result<SupportSet> {
         let positions = self.counts(&format!("set.{number}.positions"), header.samples)?;
-        let rows = positions.len().checked_mul(header.columns.len());
-        let rows = self.finite(
-            &format!("set.{number}.rows"),
-            Some(rows.unwrap_or(usize::MAX)),
-        )?;
+        let rows = rows::read(self, number, positions.len(), header.columns.len())?;
         let given_diagonals: BTreeMap<String, Vec<f64>> = header
             .given
             .into_iter()

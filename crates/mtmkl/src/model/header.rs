@@ -16,7 +16,9 @@ use crate::sharing::SharingSpec;
 use crate::solver::{Fallback, SolverSpec};
 
 /// The version this library writes. Files of a later version are refused with its number; earlier ones are read.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
+/// The version of files without sparse rows, which earlier versions of the library read too.
+pub(super) const DENSE_VERSION: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,6 +7,7 @@ mod origins;
 mod parts;
 mod predict;
 mod read;
+mod rows;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub use parts::Part;
 pub use predict::{CrossGram, Input};
-pub use write::{check_writable, write_whole};
+pub use write::{WholeFile, check_writable, write_whole};
 
-use crate::data::{GivenGram, Samples, Task};
+use crate::data::{GivenGram, RowValues, Samples, Task};
 use crate::engine::Fitted;
 use crate::gram::Normaliser;
 use crate::grid::{Grid, Shape};
@@ -103,7 +104,7 @@ pub struct SupportSet {
     /// The columns' names.
     pub columns: Vec<String>,
     /// The rows, one after the other.
-    pub rows: Vec<f64>,
+    pub rows: RowValues,
     /// Each row's position in the sample set it came from: precomputed kernels refer to it.
     pub positions: Vec<usize>,
     /// How many samples that set had.
@@ -162,11 +163,7 @@ impl SupportSet {
         };
         Self {
             columns: set.columns().to_vec(),
-            rows: positions
-                .iter()
-                .flat_map(|&i| set.rows().row(i))
-                .copied()
-                .collect(),
+            rows: set.rows().select(positions.iter().copied()),
             samples: set.count(),
             given_diagonals: given.map(diagonal).collect(),
             unit_diagonals,

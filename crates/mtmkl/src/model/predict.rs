@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Model, SupportSet, TaskModel};
-use crate::data::Rows;
+use crate::data::{Kind, Rows, SparseRows};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::gram::{CrossKernels, CrossPiece, Normaliser};
 use crate::grid::Grid;
@@ -37,6 +37,12 @@ pub struct Input<'a> {
     pub origin: Option<&'a Origin>,
 }
 
+impl<'a> From<&'a SparseRows> for Input<'a> {
+    fn from(rows: &'a SparseRows) -> Self {
+        Rows::from(rows).into()
+    }
+}
+
 impl<'a> From<Rows<'a>> for Input<'a> {
     fn from(rows: Rows<'a>) -> Self {
         Self {
@@ -46,6 +52,19 @@ impl<'a> From<Rows<'a>> for Input<'a> {
             origin: None,
         }
     }
+}
+
+/// The first value below zero in these columns, by row and column.
+fn first_negative(rows: Rows<'_>, columns: Option<&[usize]>) -> Option<(usize, usize, f64)> {
+    let values = match rows.kind() {
+        Kind::Sparse(sparse) => return sparse.first_negative(columns),
+        Kind::Dense(values) => values,
+    };
+    let width = rows.columns().max(1);
+    let is_seen = |column: usize| columns.is_none_or(|seen| seen.contains(&column));
+    let mut all = values.iter().enumerate();
+    all.find(|&(at, &value)| value < 0.0 && is_seen(at % width))
+        .map(|(at, &value)| (at / width, at % width, value))
 }
 
 /// New rows handled at a time, each batch by one thread.
@@ -222,12 +241,9 @@ impl Model {
         let kept = self.rows_of(tasks, set);
         let coefficients = self.coefficients(tasks, &kept, set, input.origin);
         let d = set.columns.len();
-        let support: Vec<f64> = kept
-            .iter()
-            .flat_map(|&row| &set.rows[row * d..(row + 1) * d])
-            .copied()
-            .collect();
-        let support = Rows::new(&support, kept.len(), d)?;
+        let all = set.rows.rows(set.positions.len(), d);
+        let support = all.select(kept.iter().copied());
+        let support = support.rows(kept.len(), d);
         let wanted: Vec<usize> = (0..self.kernels.len())
             .filter(|&kernel| tasks.iter().any(|(_, weights)| weights[kernel] != 0.0))
             .collect();
@@ -371,7 +387,9 @@ impl Model {
                         set.columns.len(),
                     ));
                 }
-                if let Some(position) = rows.values().iter().position(|value| !value.is_finite()) {
+                // Sparse rows are checked when they are made.
+                let values = rows.dense().unwrap_or_default();
+                if let Some(position) = values.iter().position(|value| !value.is_finite()) {
                     let (row, column) = (position / rows.columns(), position % rows.columns());
                     let column = set.columns.get(column).cloned().unwrap_or_default();
                     let place = Place::Cell {
@@ -379,10 +397,7 @@ impl Model {
                         row,
                         column,
                     };
-                    return Err(Error::data(
-                        place,
-                        DataProblem::NotFinite(rows.values()[position]),
-                    ));
+                    return Err(Error::data(place, DataProblem::NotFinite(values[position])));
                 }
             }
             // Without rows, so many samples are there as kernel values are given for.
@@ -404,17 +419,13 @@ impl Model {
                 continue;
             };
             let columns = view.columns.resolve(&set.columns)?;
-            for row in 0..rows.rows() {
-                for (column, &value) in rows.row(row).iter().enumerate() {
-                    if value < 0.0 && columns.as_ref().is_none_or(|seen| seen.contains(&column)) {
-                        let place = Place::Cell {
-                            samples: 0,
-                            row,
-                            column: set.columns.get(column).cloned().unwrap_or_default(),
-                        };
-                        return Err(Error::data(place, DataProblem::Negative { value, kernel }));
-                    }
-                }
+            if let Some((row, column, value)) = first_negative(rows, columns.as_deref()) {
+                let place = Place::Cell {
+                    samples: 0,
+                    row,
+                    column: set.columns.get(column).cloned().unwrap_or_default(),
+                };
+                return Err(Error::data(place, DataProblem::Negative { value, kernel }));
             }
         }
         Ok(())

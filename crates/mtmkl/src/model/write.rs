@@ -60,29 +60,92 @@ pub fn check_writable(path: &Path) -> Result<()> {
 }
 
 fn written(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (target, permissions) = match target(path)? {
-        Target::Stream => {
-            return OpenOptions::new().write(true).open(path)?.write_all(bytes);
-        }
-        Target::File(target, permissions) => (target, permissions),
-    };
-    if permissions.is_some() {
-        // A rename would replace what its owner has protected.
-        OpenOptions::new().write(true).open(&target)?;
-    }
-    sweep(&target);
-    let (temporary, mut file) = Temporary::beside(&target)?;
+    let mut file = WholeFile::open(path)?;
     file.write_all(bytes)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
+    file.close()
+}
+
+/// A file that is written bit by bit, and is there when all of it is: as [`write_whole`], for what does not fit in memory. Dropped before
+/// [`WholeFile::finish`], it leaves everything as it was.
+#[derive(Debug)]
+pub struct WholeFile {
+    path: PathBuf,
+    file: File,
+    /// Where it is written until it is whole, where that is, and the permissions it then gets; none for devices and pipes.
+    place: Option<(Temporary, PathBuf, Option<Permissions>)>,
+}
+
+impl WholeFile {
+    /// Begins to write `path`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(path: &Path) -> Result<Self> {
+        Self::open(path).map_err(|source| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        })
     }
-    file.sync_all()?;
-    // Some systems do not rename an open file.
-    drop(file);
-    std::fs::rename(&temporary.0, &target)
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// When it cannot be written; the temporary file is removed again.
+    pub fn finish(self) -> Result<()> {
+        let path = self.path.clone();
+        self.close().map_err(|source| Error::Io { path, source })
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        let (target, permissions) = match target(path)? {
+            Target::Stream => {
+                return Ok(Self {
+                    path: path.to_path_buf(),
+                    file: OpenOptions::new().write(true).open(path)?,
+                    place: None,
+                });
+            }
+            Target::File(target, permissions) => (target, permissions),
+        };
+        if permissions.is_some() {
+            // A rename would replace what its owner has protected.
+            OpenOptions::new().write(true).open(&target)?;
+        }
+        sweep(&target);
+        let (temporary, file) = Temporary::beside(&target)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            place: Some((temporary, target, permissions)),
+        })
+    }
+
+    fn close(self) -> io::Result<()> {
+        let Some((temporary, target, permissions)) = self.place else {
+            return Ok(());
+        };
+        if let Some(permissions) = permissions {
+            self.file.set_permissions(permissions)?;
+        }
+        self.file.sync_all()?;
+        // Some systems do not rename an open file.
+        drop(self.file);
+        std::fs::rename(&temporary.0, &target)
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// A temporary file, removed when it is dropped, unless it has got another name by then.
+#[derive(Debug)]
 struct Temporary(PathBuf);
 
 impl Temporary {

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::Problem;
-use crate::data::{Rows, Samples, Task};
+use crate::data::{Samples, Task};
 use crate::engine::Fitted;
 use crate::error::Result;
 use crate::gram::CrossKernels;
@@ -113,11 +113,9 @@ impl Problem {
         let set = &self.sets[task.samples];
         let n = task.count(set.count());
         let d = set.columns().len();
-        let gather = |chosen: &[usize]| -> Vec<f64> {
-            let rows = chosen
-                .iter()
-                .map(|&i| set.rows().row(task.rows.position(i)));
-            rows.flatten().copied().collect()
+        let gather = |chosen: &[usize]| {
+            let places = chosen.iter().map(|&i| task.rows.position(i));
+            set.rows().select(places)
         };
         let is_support = |&i: &usize| points.iter().any(|point| point.is_supported_by(i));
         let support: Vec<usize> = (0..n).filter(is_support).collect();
@@ -139,7 +137,7 @@ impl Problem {
             &self.spec.kernels,
             &all,
             set.columns(),
-            Rows::new(&values, support.len(), d)?,
+            values.rows(support.len(), d),
             self.spec.normalize.is_unit(),
             &Ledger::default(),
         )?;
@@ -147,7 +145,7 @@ impl Problem {
             let until = (first + BLOCK).min(n);
             let values = gather(&(first..until).collect::<Vec<usize>>());
             let mut sums = vec![Sums::new(until - first, all.len()); points.len()];
-            cross.pieces(Rows::new(&values, until - first, d)?, |piece| {
+            cross.pieces(values.rows(until - first, d), |piece| {
                 for (row, &own) in piece.own.iter().enumerate() {
                     let at = piece.first + row;
                     let i = first + at;

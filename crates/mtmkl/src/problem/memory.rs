@@ -1,12 +1,11 @@
 //! How much memory a problem takes, before anything is allocated: matrices, coarse copies, combined rows, factors, what passes on the way.
 
 use super::{Precision, Preparation, Problem};
-use crate::data::{Samples, Task};
+use crate::data::Samples;
 use crate::engine::{Needs, Room, coarser};
 use crate::error::{Error, Result};
 use crate::gram::{self, Definiteness, Grams, SetPlan, Storage};
 use crate::kernel::Base;
-use crate::machine::Conjugate;
 use crate::view::View;
 
 /// A way to solve a problem within a limit.
@@ -60,7 +59,7 @@ impl Problem {
         if least > limit {
             return Ok(least);
         }
-        let needs = self.needs(1);
+        let needs = self.needs(1, self.spec.kernels.len());
         Ok(matrices.with(needs.bytes(needs.least(is_streamed)), false))
     }
 
@@ -126,14 +125,14 @@ impl Problem {
     }
 
     /// What the tasks take beside Gram matrices.
-    fn needs(&self, threads: usize) -> Needs {
+    fn needs(&self, threads: usize, kernels: usize) -> Needs {
         let machine = self.choice.machine.as_ref();
         let duals = self.learned.iter().map(|task| {
             let count = task.count(self.sets[task.samples].count());
             machine.dual(task, count)
         });
         let is_shared = self.tasks.len() > self.sets.len();
-        Needs::new(duals.collect(), self.spec.kernels.len(), threads, is_shared)
+        Needs::new(duals.collect(), kernels, threads, is_shared)
             .with_nodes(self.choice.sharing.nodes())
     }
 
@@ -169,7 +168,7 @@ impl Problem {
         if matrices.is_empty() {
             return Err(self.too_little(preparation, not_streamed));
         }
-        let needs = self.needs(threads);
+        let needs = self.needs(threads, self.spec.kernels.len());
         let mut found: Option<MemoryPlan> = None;
         for coarse in [true, false] {
             for &(storage, matrices) in &matrices {
@@ -212,17 +211,6 @@ impl Problem {
             };
             return Err(format!("the kernel `{}` {problem}", view.name));
         }
-        let machine = self.choice.machine.as_ref();
-        let is_box = |task: &Task| {
-            let count = task.count(self.sets[task.samples].count());
-            matches!(machine.dual(task, count).conjugate, Conjugate::Box { .. })
-        };
-        if !self.learned.iter().take(1).all(is_box) {
-            return Err(format!(
-                "the machine `{}` needs a matrix of all its samples",
-                machine.name()
-            ));
-        }
         Ok(())
     }
 
@@ -257,7 +245,7 @@ impl Problem {
             threads,
         } = limits;
         let left = limit.saturating_sub(taken);
-        let needs = self.needs(threads);
+        let needs = self.needs(threads, worked_with(whole, kernels));
         let all = vec![View::All; views.len()];
         let is_streamed = whole.iter().any(|grams| grams.is_streamed());
         let of = |views: &[View], coarse: bool| {
@@ -289,7 +277,7 @@ impl Problem {
         room: Room,
     ) -> u64 {
         let matrices = part_bytes(whole, kernels, views, room.coarse);
-        matrices.saturating_add(self.needs(1).bytes(room))
+        matrices.saturating_add(self.needs(1, worked_with(whole, kernels)).bytes(room))
     }
 }
 
@@ -300,6 +288,12 @@ pub(super) struct PartLimits {
     /// By what is there already.
     pub(super) taken: u64,
     pub(super) threads: usize,
+}
+
+/// The kernels that an evaluation works with: fewer, where these are combinations of fewer.
+fn worked_with(whole: &[Grams], kernels: &[usize]) -> usize {
+    let span = whole.first().and_then(|grams| grams.spanned());
+    span.map_or(kernels.len(), |(span, _)| span.nodes())
 }
 
 /// Bytes of copies: of these rows, and of fewer of them for a start.

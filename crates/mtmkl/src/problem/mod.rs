@@ -1,6 +1,7 @@
 //! A checked problem: samples, tasks, kernels, a machine and a sharing that go together; and its solution.
 
 mod certify;
+mod families;
 mod fit;
 mod memory;
 mod options;

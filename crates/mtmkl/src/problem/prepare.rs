@@ -9,7 +9,7 @@ use super::memory::{MemoryPlan, PartLimits};
 use super::{Fitting, Precision, Preparation, Problem, ProblemSpec};
 use crate::engine::{Engine, Local, Room, TaskData};
 use crate::error::{Error, Result};
-use crate::gram::{Built, Grams, Operator, Storage};
+use crate::gram::{Built, Grams, Operator, Spanned, Storage};
 use crate::ledger::Ledger;
 use crate::machine::MachineSpec;
 use crate::model::Model;
@@ -83,10 +83,28 @@ impl Prepared {
     /// # Errors
     /// When they do not go with the tasks, or with each other.
     pub fn with(&self, machine: &MachineSpec, sharing: &SharingSpec) -> Result<Self> {
+        let problem = self.problem.with(machine, sharing)?;
+        let span = self.grams.first().and_then(|grams| grams.spanned());
+        if span.is_some_and(|(span, _)| !problem.may_be_spanned(span.error())) {
+            return problem.prepare(&Preparation {
+                ledger: self.ledger.clone(),
+                pool: Some(self.pool.clone()),
+                ..Preparation::default()
+            });
+        }
         Ok(Self {
-            problem: self.problem.with(machine, sharing)?,
+            problem,
             ..self.clone()
         })
+    }
+
+    /// Σ_m θ_m at most, where anybody asks for it.
+    fn reach(&self) -> f64 {
+        if self.grams.iter().any(|grams| grams.spanned().is_some()) {
+            self.problem.reach()
+        } else {
+            0.0
+        }
     }
 
     /// The engine on these Gram matrices.
@@ -123,7 +141,7 @@ impl Prepared {
             pool: self.pool.clone(),
             room: self.room,
         }
-        .engine()
+        .engine(self.reach())
     }
 
     /// min over θ in Ψ of J(θ), with the machines at the answer.
@@ -134,6 +152,18 @@ impl Prepared {
         let problem = &self.problem;
         let pool = Some(self.pool.clone());
         let mut solved = problem.solve(&mut self.engine(), fitting, pool)?;
+        let is_spanned = self.grams.iter().any(|grams| grams.spanned().is_some());
+        if is_spanned && solved.solution.status == Status::Stalled && fitting.time_limit.is_none() {
+            // What interpolation may do to J is more than is tolerated. Where there is memory and time for it, every kernel is looked at.
+            let each = problem.prepare_each(&Preparation {
+                ledger: self.ledger.clone(),
+                pool: Some(self.pool.clone()),
+                ..Preparation::default()
+            });
+            if let Ok(each) = each {
+                return each.fit(fitting);
+            }
+        }
         if self.precision == Precision::Single {
             match self.certify_in_double(&solved)? {
                 Some(solution) => solved.solution = solution,
@@ -179,6 +209,34 @@ impl Problem {
     /// # Errors
     /// When that needs more memory too, or a kernel cannot be used on these samples.
     pub fn prepare(&self, preparation: &Preparation) -> Result<Prepared> {
+        let Some((span, nodes)) = self.span(preparation)? else {
+            return self.prepare_each(preparation);
+        };
+        // Nodes are used a few times each: making their values takes less time than memory for all of them does.
+        let mapped = Preparation {
+            storage: Some(Storage::Mapped),
+            ..preparation.clone()
+        };
+        let reduced = self.with_kernels(nodes);
+        let needed = reduced.memory_needed(Storage::Mapped, &mapped)?;
+        let fits = needed <= preparation.ledger.left();
+        let inner = reduced.prepare_each(if fits { &mapped } else { preparation })?;
+        let nodes = inner.grams.iter().map(Arc::clone);
+        let span = Arc::new(span);
+        let spanned =
+            nodes.map(|nodes| -> Grams { Arc::new(Spanned::new(Arc::clone(&span), nodes)) });
+        let grams: Arc<[Grams]> = spanned.collect();
+        Ok(Prepared {
+            problem: self.clone(),
+            whole: Arc::clone(&grams),
+            grams,
+            kernels: (0..self.spec.kernels.len()).collect(),
+            ..inner
+        })
+    }
+
+    /// The same, every kernel by itself.
+    fn prepare_each(&self, preparation: &Preparation) -> Result<Prepared> {
         let started = Instant::now();
         let pool = preparation.pool()?;
         let (precision, ledger) = (preparation.precision, &preparation.ledger);

@@ -177,6 +177,7 @@ impl Fit {
             new_tasks: false,
             training_rows,
             limit: self.ledger.limit(),
+            noted: std::sync::Mutex::default(),
         };
         prepared.pool().install(|| predictor.predict(&asked))
     }

@@ -22,7 +22,9 @@ use serde_json::json;
 use self::judge::{Scores, Trained};
 pub use self::limits::interruptible;
 pub(super) use self::limits::{fitting_of, note_storage, preparation_of};
-pub(super) use self::open::{Fit, Sets, note_rows, read_table, scaling_of};
+pub(super) use self::open::{
+    Fit, RowNotes, Sets, note_rows, note_skipped, read_table, scaling_of, table_options,
+};
 pub(super) use self::save::Saved;
 pub(super) use self::tree::settle as settle_groups;
 use super::Outcome;

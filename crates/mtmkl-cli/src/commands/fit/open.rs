@@ -1,5 +1,6 @@
 //! From the flags and a file to the samples and tasks to learn from.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -104,16 +105,15 @@ fn class_weight_of(args: &FitArgs, frame: &Frame) -> Result<Option<ClassWeight>>
     Ok(Some(weight))
 }
 
-/// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
+/// How the flags say that a table is read, its columns of `text` as such.
 ///
 /// # Errors
-/// Names the file, the place in it and the way out.
-pub(in crate::commands) fn read_table(
-    path: &Path,
+/// When a word is not known.
+pub(in crate::commands) fn table_options(
     args: &TableArgs,
     text: &[&str],
     limit: Option<u64>,
-) -> Result<Table> {
+) -> Result<(Option<Format>, TableOptions)> {
     let format: Option<Format> = args
         .format
         .as_deref()
@@ -134,16 +134,36 @@ pub(in crate::commands) fn read_table(
         delimiter,
         header: !args.no_header,
         text: text.iter().map(ToString::to_string).collect(),
+        only: None,
         limit: limit.unwrap_or(TableOptions::default().limit),
     };
+    Ok((format, options))
+}
+
+/// Reads a table as the flags say, of at most `limit` bytes where the default will not do.
+///
+/// # Errors
+/// Names the file, the place in it and the way out.
+pub(in crate::commands) fn read_table(
+    path: &Path,
+    args: &TableArgs,
+    text: &[&str],
+    limit: Option<u64>,
+) -> Result<Table> {
+    let (format, options) = table_options(args, text, limit)?;
     let table = input::read_table(path, format, &options)?;
+    note_skipped(&table);
+    Ok(table)
+}
+
+/// Says on standard error which columns are left out.
+pub(in crate::commands) fn note_skipped(table: &Table) {
     for skipped in &table.skipped {
         output::note(&format!(
             "note: {}: column `{}` is left out: {}",
             table.source, skipped.name, skipped.reason
         ));
     }
-    Ok(table)
 }
 
 /// Says on standard error how many rows are not used, and which are used without one of their values.
@@ -155,26 +175,57 @@ pub(in crate::commands) fn note_rows(
     table: &Table,
     records: &Records,
 ) -> Result<()> {
-    for (column, rows, value) in frame.strange_values(table)? {
-        output::note(&format!(
-            "note: {}: {} in column `{column}` that the model never saw, such as `{value}`; it is taken for none of those it knows",
-            table.source,
-            count(rows, "row has a value", "rows have values"),
-        ));
-    }
-    let dropped = table.rows - records.count();
-    if dropped > 0 {
-        output::note(&format!(
-            "note: {}: {} left out",
-            table.source,
-            count(
-                dropped,
-                "row with missing values is",
-                "rows with missing values are"
-            )
-        ));
-    }
+    let mut rows = RowNotes::default();
+    rows.add(frame, table, records)?;
+    rows.say(&table.source);
     Ok(())
+}
+
+/// What is said of the rows of a table, which may come in parts.
+#[derive(Debug, Default)]
+pub(in crate::commands) struct RowNotes {
+    /// Of each one-hot column, how many rows have a value that was never learned from, and the first of them.
+    strange: BTreeMap<String, (usize, String)>,
+    dropped: usize,
+}
+
+impl RowNotes {
+    /// Adds a part.
+    ///
+    /// # Errors
+    /// When a column is not there.
+    pub(in crate::commands) fn add(
+        &mut self,
+        frame: &Frame,
+        table: &Table,
+        records: &Records,
+    ) -> Result<()> {
+        for (column, rows, value) in frame.strange_values(table)? {
+            self.strange.entry(column).or_insert((0, value)).0 += rows;
+        }
+        self.dropped += table.rows - records.count();
+        Ok(())
+    }
+
+    /// Says it on standard error.
+    pub(in crate::commands) fn say(&self, source: &str) {
+        for (column, (rows, value)) in &self.strange {
+            output::note(&format!(
+                "note: {source}: {} in column `{column}` that the model never saw, such as `{value}`; it is taken for none of those it knows",
+                count(*rows, "row has a value", "rows have values"),
+            ));
+        }
+        if self.dropped > 0 {
+            output::note(&format!(
+                "note: {source}: {} left out",
+                count(
+                    self.dropped,
+                    "row with missing values is",
+                    "rows with missing values are"
+                )
+            ));
+        }
+    }
 }
 
 /// How columns are scaled.
@@ -262,7 +313,21 @@ impl Fit {
             _held: held,
         };
         fit.learn_columns(args)?;
+        fit.note_sparse(args)?;
         Ok(fit)
+    }
+
+    /// Says that columns are scaled and not centred, where zeros stay zeros for the sake of memory.
+    fn note_sparse(&self, args: &FitArgs) -> Result<()> {
+        if scaling_of(args)? != Scaling::None && self.frame.is_mostly_zero(&self.table)? {
+            output::note(&format!(
+                "note: at most a tenth of the {} × {} cells are other than zero, so rows are kept without zeros: columns are scaled, but not \
+                 centred, in training and in prediction",
+                self.table.rows,
+                self.frame.features.len()
+            ));
+        }
+        Ok(())
     }
 
     /// Learns what fills gaps, how columns are scaled and which classes each task has, from the rows to learn from.

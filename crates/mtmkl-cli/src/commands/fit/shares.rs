@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use mtmkl::grid::Grid;
-use mtmkl::{Input, Model, Rows};
+use mtmkl::{Input, Model};
 use mtmkl_table::{levels_of, variance_shares};
 use serde_json::{Value, json};
 
@@ -36,14 +36,10 @@ impl Fit {
             let positions: Vec<usize> = (rows.iter().step_by(step))
                 .map(|&at| self.records.positions[self.train[at]])
                 .collect();
-            let values = self.frame.gather(&self.table, &positions, u64::MAX)?;
+            let values = self.frame.gather_rows(&self.table, &positions, u64::MAX)?;
             let input = Input {
                 origin: Some(&origins.kernels.origin(name, &[])),
-                ..Input::from(Rows::new(
-                    &values,
-                    positions.len(),
-                    self.frame.features.len(),
-                )?)
+                ..Input::from(values.table(positions.len(), self.frame.features.len())?)
             };
             for (machine, part) in model.tasks().iter().zip(&mut parts) {
                 part.push(model.contributions(&machine.name, input)?);

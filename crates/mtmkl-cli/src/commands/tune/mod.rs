@@ -359,7 +359,14 @@ impl Tune {
             .numbers(records.numbers.as_deref().unwrap_or_default())
             .numbers(records.weights.as_deref().unwrap_or_default());
         for set in &dataset.samples {
-            fingerprint.numbers(set.rows().values());
+            let rows = set.rows();
+            fingerprint.numbers(rows.dense().unwrap_or_default());
+            for row in 0..rows.sparse().map_or(0, |sparse| sparse.count()) {
+                let (columns, values) =
+                    rows.sparse().map_or((&[][..], &[][..]), |all| all.row(row));
+                let columns: Vec<f64> = columns.iter().map(|&column| f64::from(column)).collect();
+                fingerprint.numbers(&columns).numbers(values);
+            }
         }
         for (name, gram) in &self.fit.grams {
             fingerprint.bytes(name.as_bytes()).numbers(&gram.values);

@@ -4,6 +4,7 @@ mod csv;
 mod libsvm;
 mod npy;
 mod parquet;
+mod parts;
 mod source;
 
 use mtmkl_table::{Table, Values};

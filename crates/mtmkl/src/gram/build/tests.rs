@@ -85,7 +85,7 @@ fn grams_equal_the_kernels_pair_by_pair() {
         for normalise in [false, true] {
             let grams = grams(&samples, normalise, Storage::Kept, 2);
             for (m, view) in kernels().iter().enumerate() {
-                let pair = |i, j| direct(view, samples.rows().row(i), samples.rows().row(j));
+                let pair = |i, j| direct(view, &samples.rows().row(i), &samples.rows().row(j));
                 for i in 0..n {
                     for j in 0..n {
                         let scale = if Normaliser::is_wanted(view.kernel.as_ref(), normalise) {
@@ -253,7 +253,7 @@ fn a_statistic_of_the_users_own_is_shared_too() {
     for m in 0..3 {
         for (i, j) in [(0, 0), (3, 17), (29, 4)] {
             let row = |i| samples.rows().row(i);
-            let expected = views[m].kernel.value(row(i), row(j));
+            let expected = views[m].kernel.value(&row(i), &row(j));
             assert_eq!(value(kept.as_ref(), m, i, j), expected);
             assert_eq!(value(made.as_ref(), m, i, j), expected);
         }

@@ -13,10 +13,12 @@ use rayon::prelude::*;
 use super::super::map::Map;
 use super::super::mapped::Made;
 use super::super::normaliser::Normaliser;
+use super::super::pairs::{Compared, Packed};
+use super::super::sparse::Held;
 use super::Streamed;
 use crate::data::Samples;
 use crate::kernel::Statistic;
-use crate::kernel::base::Arranged;
+use crate::kernel::base::InnerProduct;
 use crate::vector::{self, MOST_POWERS, Powers};
 
 /// Rows of a block, and the samples that they are compared with: 512 KiB of base values, which a core's own cache holds.
@@ -81,7 +83,7 @@ pub(super) struct Chunk {
 
 /// Samples as a group sees them.
 struct Seen {
-    arranged: Option<Arranged<'static>>,
+    arranged: Option<Compared<'static>>,
     /// x'x, where the base comes from products.
     squares: Vec<f64>,
     /// What normalises each single kernel, where something does.
@@ -92,7 +94,7 @@ struct Seen {
 pub(super) struct Block<'a> {
     positions: &'a [usize],
     /// Group by group.
-    rows: Vec<Vec<f64>>,
+    rows: Vec<Option<Packed<'static>>>,
     squares: Vec<Vec<f64>>,
 }
 
@@ -106,26 +108,29 @@ pub(super) struct Scratch {
 }
 
 impl Source {
-    /// The columns of these rows, one after the other.
-    fn gather(&self, samples: &Samples, positions: &[usize]) -> Vec<f64> {
+    /// The columns of these rows.
+    fn gather(&self, samples: &Samples, positions: &[usize]) -> Packed<'static> {
         let rows = samples.rows();
-        match &self.columns {
-            None => positions
-                .iter()
-                .flat_map(|&at| rows.row(at))
-                .copied()
-                .collect(),
-            Some(columns) => {
-                let of_row = |&at: &usize| columns.iter().map(move |&column| rows.row(at)[column]);
-                positions.iter().flat_map(of_row).collect()
+        if let Some(sparse) = rows.sparse() {
+            let chosen = sparse.select(positions);
+            return Packed::Sparse(Held::Owned(match &self.columns {
+                None => chosen,
+                Some(columns) => chosen.rows().view(columns),
+            }));
+        }
+        let width = self.width(samples);
+        let mut values = Vec::with_capacity(positions.len() * width);
+        for &at in positions {
+            let row = rows.row(at);
+            match &self.columns {
+                None => values.extend_from_slice(&row),
+                Some(columns) => values.extend(columns.iter().map(|&column| row[column])),
             }
         }
-    }
-
-    fn arranged(&self, samples: &Samples, positions: &[usize]) -> Arranged<'static> {
-        let width = self.width(samples);
-        let rows = Cow::Owned(self.gather(samples, positions));
-        Arranged::new(rows, width, self.statistic.arrangement(width))
+        Packed::Dense {
+            values: Cow::Owned(values),
+            width,
+        }
     }
 
     pub(super) fn width(&self, samples: &Samples) -> usize {
@@ -142,6 +147,7 @@ impl Source {
         let mut square = 0.0;
         for at in 0..n {
             let row = self.gather(samples, &[at]);
+            let row = row.rows().row(0);
             vector::axpy(1.0 / n as f64, &row, &mut means);
             square += vector::dot(&row, &row) / n as f64;
         }
@@ -153,11 +159,10 @@ impl Source {
         if self.statistic.is_distance() {
             return vec![0.0; samples.count()];
         }
-        let own = |at: usize| {
-            let row = self.gather(samples, &[at]);
-            self.statistic.value(&row, &row)
-        };
-        (0..samples.count()).into_par_iter().map(own).collect()
+        let all: Vec<usize> = (0..samples.count()).collect();
+        let some = all.par_chunks(ROWS);
+        some.flat_map_iter(|some| self.gather(samples, some).own(self.statistic.as_ref()))
+            .collect()
     }
 }
 
@@ -204,7 +209,8 @@ impl Streamed {
         let scales = group.singles.iter();
         Seen {
             arranged: (group.products.is_none())
-                .then(|| group.source.arranged(&self.samples, positions)),
+                .then(|| group.source.gather(&self.samples, positions))
+                .map(|rows| rows.arrange(group.source.statistic.as_ref())),
             squares: self.squares(group, positions),
             scales: scales
                 .map(|single| single.map.normaliser().of(positions))
@@ -216,11 +222,8 @@ impl Streamed {
         if group.products.is_none() {
             return Vec::new();
         }
-        let width = group.source.width(&self.samples).max(1);
         let rows = group.source.gather(&self.samples, positions);
-        rows.chunks_exact(width)
-            .map(|row| vector::dot(row, row))
-            .collect()
+        rows.own(&InnerProduct)
     }
 
     /// These samples, in chunks.
@@ -243,8 +246,8 @@ impl Streamed {
     /// The rows of a block as each group sees them.
     pub(super) fn block<'b>(&self, groups: &[Group<'_>], positions: &'b [usize]) -> Block<'b> {
         let rows = groups.iter().map(|group| match group.products {
-            Some(_) => Vec::new(),
-            None => group.source.gather(&self.samples, positions),
+            Some(_) => None,
+            None => Some(group.source.gather(&self.samples, positions)),
         });
         let squares = groups.iter().map(|group| self.squares(group, positions));
         Block {
@@ -268,10 +271,10 @@ impl Streamed {
         scratch.own.resize(count, 0.0);
         for (number, group) in groups.iter().enumerate() {
             let (seen, base) = (&chunk.groups[number], &mut scratch.bases[number]);
-            if let Some(others) = &seen.arranged {
+            if let (Some(others), Some(rows)) = (&seen.arranged, &block.rows[number]) {
                 base.resize(block.positions.len() * count, 0.0);
                 let statistic = group.source.statistic.as_ref();
-                statistic.block(&block.rows[number], others, count, base, count);
+                others.block(statistic, rows.rows(), count, base, count);
             }
         }
         let Scratch { bases, values, own } = scratch;

@@ -22,11 +22,9 @@ use bound::{MARGIN, best_offset, multiplier, offset, violation};
 pub(super) use free_set::bytes as bytes_of_free_set;
 pub(super) use interior::{MOST_SAMPLES, bytes as bytes_of_interior_points};
 use kept_factor::KeptFactor;
-pub(crate) use working_set::Progress;
-pub(super) use working_set::{round, unswept};
 
 use super::curvature::Curvature;
-use super::{Answer, Effort, Here, Inner, Point, Solved};
+use super::{Answer, Effort, Here, Inner, Point, Progress, Solved};
 use crate::error::Result;
 use crate::gram::TaskGrams;
 use crate::ledger::bytes_of;
@@ -137,6 +135,29 @@ impl Inner for BoxQp<'_> {
 
     fn solve(&mut self, point: &mut Point, here: Here<'_>, effort: &Effort<'_>) -> Result<Solved> {
         Ok(policy::solve(self, point, here, effort, true))
+    }
+
+    fn round(
+        &mut self,
+        point: &mut Point,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+        progress: &mut Progress,
+    ) -> Result<Option<Solved>> {
+        Ok(working_set::round(
+            self, point, grams, theta, effort, progress,
+        ))
+    }
+
+    fn unswept(
+        &mut self,
+        point: &mut Point,
+        grams: TaskGrams<'_>,
+        theta: &[f64],
+        effort: &Effort<'_>,
+    ) -> Result<Solved> {
+        Ok(working_set::unswept(self, point, grams, theta, effort))
     }
 
     fn answer(

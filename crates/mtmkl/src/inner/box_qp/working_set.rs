@@ -4,8 +4,8 @@
 //! one of ours on |A| samples. The slopes q − Kβ on all samples then say what the point is worth for the whole programme, and who is to
 //! be in A next: free samples, those whose slope says that they should move, and those that nearly should. ḡ never falls.
 
-use super::super::rounding::{linear_term, noise, objective, product_errors, target};
-use super::super::{Answer, Curvature, Effort, Here, Point, Solved};
+use super::super::rounding::{linear_term, noise, objective, target};
+use super::super::{Answer, Curvature, Effort, Here, Point, Progress, Solved};
 use super::free_set::{free_variables, is_free};
 use super::{BoxQp, KeptFactor, Memory, Qp, best_offset, gap, multiplier, policy};
 use crate::gram::{CombinedRows, TaskGrams};
@@ -22,24 +22,6 @@ const CUT: f64 = 0.5;
 /// Samples beside those that should move, as a share of them: those that are the nearest to it. (A tenth and a fifth take as long on letter, and a
 /// tenth less memory.)
 const NEAR: f64 = 0.1;
-/// A round that raises ḡ by less than this share of the gap that is small enough is idle, and after so many of them what is left is rounding.
-const WORTH: f64 = 1e-3;
-const IDLE_ROUNDS: usize = 5;
-
-/// How far the search at one θ is.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    steps: usize,
-    /// ḡ of the last round, and rounds since it rose.
-    value: Option<f64>,
-    idle: usize,
-    /// The gap of the last round, and the one that is small enough.
-    pub(crate) gap: f64,
-    pub(crate) enough: f64,
-    /// Pairs of samples within parts whose kernel values were made.
-    pub(crate) pairs: f64,
-}
-
 /// One more part is solved: Kβ is to be made for what changed. Or there is no need to, and β is the answer.
 pub(in crate::inner) fn round(
     solver: &mut BoxQp<'_>,
@@ -51,16 +33,14 @@ pub(in crate::inner) fn round(
 ) -> Option<Solved> {
     let dual = solver.dual;
     let variables = dual.variables;
-    let diagonal = combined_diagonal(grams, theta);
+    let diagonal = grams.combined_diagonal(theta);
     let linear = linear_term(dual, &diagonal);
     let product = point.known_product(variables, theta);
     let qp = solver.qp(&linear);
     let now = dual.scale * gap(&qp, &point.beta, &product);
     let enough = target(dual, effort, &linear, &point.beta, &product, &diagonal);
     let value = dual.scale * objective(&linear, &point.beta, &product);
-    progress.note(value, WORTH * enough);
-    (progress.gap, progress.enough) = (now, enough);
-    let is_done = now <= enough || effort.stop.now() || progress.idle > IDLE_ROUNDS;
+    let is_done = progress.is_done(value, now, enough) || effort.stop.now();
     let (part, is_whole) = if is_done {
         (Vec::new(), true)
     } else {
@@ -91,13 +71,11 @@ pub(in crate::inner) fn round(
         keep_factor(solver, point, grams, theta, effort, &linear);
     }
     let moved = point.images.moved();
-    let errors = product_errors(variables, &point.beta, &diagonal);
     let solved = Solved {
         constant: dual.scale * dot(&dual.linear, &point.beta),
         steps: progress.steps,
         noise: dual.scale * moved * noise(variables, &linear, &point.beta, &diagonal),
-        // Changes add up their rounding.
-        errors: errors.into_iter().map(|error| moved * error).collect(),
+        errors: point.followed_errors(variables, &diagonal),
         is_delicate: false,
         answer: None,
         linear,
@@ -106,7 +84,7 @@ pub(in crate::inner) fn round(
     Some(solved)
 }
 
-/// What β is worth where there was no time to make U on all samples: |f_i| ≤ √(K_ii β'Kβ) wherever f = Kβ is not known.
+/// See [`Inner::unswept`](super::super::Inner::unswept).
 pub(in crate::inner) fn unswept(
     solver: &BoxQp<'_>,
     point: &mut Point,
@@ -116,17 +94,9 @@ pub(in crate::inner) fn unswept(
 ) -> Solved {
     let dual = solver.dual;
     let variables = dual.variables;
-    let diagonal = combined_diagonal(grams, theta);
+    let diagonal = grams.combined_diagonal(theta);
     let linear = linear_term(dual, &diagonal);
-    let known = point.images.known_product(theta);
-    let mut errors = product_errors(variables, &point.beta, &diagonal);
-    let product: Vec<f64> = known.iter().map(|known| known.unwrap_or(0.0)).collect();
-    let length = dot(&variables.sums(&point.beta), &product).max(0.0);
-    for ((error, known), diagonal) in errors.iter_mut().zip(&known).zip(&diagonal) {
-        if known.is_none() {
-            *error += (diagonal.max(0.0) * length).sqrt();
-        }
-    }
+    let (product, errors) = point.product_where_known(variables, theta, &diagonal);
     let hold = best_offset(&solver.qp(&linear), &point.beta, &product, &errors);
     point.offset = hold.offset;
     point.set_product(product, theta);
@@ -148,35 +118,6 @@ pub(in crate::inner) fn unswept(
         }),
         linear,
     }
-}
-
-impl Progress {
-    /// |ḡ| of the last round.
-    pub(crate) fn size(&self) -> f64 {
-        self.value.map_or(0.0, f64::abs)
-    }
-
-    /// ḡ as it is now, and by how much it has to have risen.
-    fn note(&mut self, value: f64, least: f64) {
-        let has_risen = self.value.is_none_or(|before| value > before + least);
-        self.idle = if has_risen { 0 } else { self.idle + 1 };
-        self.value = Some(value);
-    }
-}
-
-/// Σ_m θ_m d_m
-fn combined_diagonal(grams: TaskGrams<'_>, theta: &[f64]) -> Vec<f64> {
-    let mut diagonal = vec![0.0; grams.count()];
-    for (kernel, &weight) in theta
-        .iter()
-        .enumerate()
-        .filter(|(_, weight)| **weight != 0.0)
-    {
-        for (i, sum) in diagonal.iter_mut().enumerate() {
-            *sum += weight * grams.diagonal(kernel, i);
-        }
-    }
-    diagonal
 }
 
 /// The samples to solve for next, in ascending order: those that are forced, free ones, those that should move, and the nearest to it; so

@@ -4,7 +4,6 @@
 
 use crate::engine::{Curvature, Evaluation};
 use crate::grid::{Grid, dot};
-use crate::linalg::axpy;
 
 /// What an evaluation leaves: J_t(θ) ≥ value_t − s_t'(θ − θ_j).
 #[derive(Debug, Clone)]
@@ -78,13 +77,9 @@ impl Known {
     pub(super) fn compare(&self, other: &Self, curvature: &[Curvature], task: usize) -> Comparison {
         let pairs = other.theta.row(task).iter().zip(self.theta.row(task));
         let delta: Vec<f64> = pairs.map(|(there, here)| there - here).collect();
-        let mut bend = 0.0;
-        let mut pull = vec![0.0; delta.len()];
-        for row in curvature[task].factor.chunks_exact(delta.len()) {
-            let along = dot(row, &delta);
-            bend += 0.5 * along * along;
-            axpy(along, row, &mut pull);
-        }
+        let along = curvature[task].along(&delta);
+        let bend = 0.5 * along.iter().map(|value| value * value).sum::<f64>();
+        let pull = curvature[task].pull(&along, delta.len());
         let rise = other.values[task] - self.values[task];
         let excess = rise + dot(self.sensitivities.row(task), &delta) - bend;
         Comparison {

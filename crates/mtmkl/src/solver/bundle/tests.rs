@@ -147,6 +147,7 @@ fn only_what_the_model_does_not_know_cuts() {
         Curvature {
             rank: 1,
             factor: vec![0.5, 1.0, 2.0],
+            span: None,
         };
         SHAPE.tasks
     ];

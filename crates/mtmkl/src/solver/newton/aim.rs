@@ -1,6 +1,7 @@
 //! Where a block's next step leads: to the minimum over Ψ of J's model here, as precisely as the gap deserves.
 
-use super::block::{Block, MOST_MODELS};
+use super::block::Block;
+use super::wide::Wide;
 use crate::engine::Curvature;
 use crate::sharing::{Constraint, Parts};
 use crate::solver::bundle::{Cut, Proof};
@@ -29,7 +30,7 @@ impl Block {
             (self.step, self.slope, self.rejected) = (1.0, 0.0, 0);
             return;
         }
-        if self.rejected > MOST_MODELS {
+        if self.rejected > self.most_models() {
             // The same way, less far.
             return;
         }
@@ -47,6 +48,21 @@ impl Block {
     fn minimise_model(&self, gap: f64, tolerated: f64) -> Option<(Parts, Proof)> {
         let curvature = self.current.curvature.as_deref()?;
         let constraints = self.sharing.constraints()?;
+        // The next gap is about the square of this one, relative to J, and the model must not spoil it.
+        let next = (gap * gap / self.current.upper().abs()).max(tolerated);
+        let accuracy = (MODEL_ACCURACY * gap).min(NEXT_ACCURACY * next);
+        let least = LEAST_ACCURACY * tolerated;
+        if let Some(wide) = Wide::new(&self.here, curvature, &constraints) {
+            let target = wide.minimum(accuracy, least);
+            return Some((Parts(vec![target]), self.proof.clone()));
+        }
+        let by_kernel: Vec<Curvature>;
+        let curvature = if self.is_wide() {
+            by_kernel = curvature.iter().map(Curvature::by_kernel).collect();
+            &by_kernel
+        } else {
+            curvature
+        };
         let damping = self.damping.diagonal(&self.here);
         let cuts = self.history.cuts(&self.here, curvature);
         let model = Model {
@@ -57,10 +73,7 @@ impl Block {
             cuts: &cuts,
             sharing: &self.sharing,
         };
-        // The next gap is about the square of this one, relative to J, and the model must not spoil it.
-        let next = (gap * gap / self.current.upper().abs()).max(tolerated);
-        let accuracy = (MODEL_ACCURACY * gap).min(NEXT_ACCURACY * next);
-        let found = self.minimum(&model, &constraints, accuracy, LEAST_ACCURACY * tolerated);
+        let found = self.minimum(&model, &constraints, accuracy, least);
         let mut proof = Proof::mixed(&self.here, &cuts, &found.weights, &self.sharing);
         if -found.value < BEHIND * gap && self.history.is_kept() {
             // θ is better than the bound says.

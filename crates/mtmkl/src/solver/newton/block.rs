@@ -13,7 +13,7 @@ const SUFFICIENT: f64 = 1e-4;
 /// Shorter steps than this are not tried: what they promise is below rounding.
 const SHORTEST: f64 = 1e-6;
 /// So many steps are aimed anew from the same point, with what the last ones told, before they are made shorter.
-pub(super) const MOST_MODELS: usize = 5;
+const MOST_MODELS: usize = 5;
 /// A rise of no more than this many times the inner solver's own uncertainty is not told from it.
 const NOISE: f64 = 2.0;
 /// How much shorter the next step may be than the refused one, at least and at most: the parabola through three numbers can be far off.
@@ -81,6 +81,17 @@ impl Block {
         self.current.curvature.is_some()
     }
 
+    /// Whether kernels are combinations of fewer: then the model has neither damping nor cuts.
+    pub(super) fn is_wide(&self) -> bool {
+        let curvature = self.current.curvature.iter().flatten();
+        curvature.into_iter().any(|own| own.span.is_some())
+    }
+
+    /// So many steps may be aimed from the same point.
+    pub(super) fn most_models(&self) -> usize {
+        if self.is_wide() { 0 } else { MOST_MODELS }
+    }
+
     /// What the slope promises of the next step.
     pub(super) fn promise(&self) -> f64 {
         self.step * self.slope.abs()
@@ -133,7 +144,7 @@ impl Block {
     }
 
     fn take(&mut self, parts: Parts, trial: Evaluation, there: Known) {
-        if let Some(curvature) = &trial.curvature {
+        if let Some(curvature) = trial.curvature.as_ref().filter(|_| !self.is_wide()) {
             let before = self.current.curvature.as_deref().unwrap_or_default();
             (self.damping).after_step((&self.here, before), (&there, curvature));
         }
@@ -152,7 +163,7 @@ impl Block {
             return Verdict::Noise;
         }
         self.rejected += 1;
-        if self.rejected <= MOST_MODELS {
+        if self.rejected <= self.most_models() {
             // The curvature here says too little about J there. The model now knows J there, and trusts the curvature less.
             self.damping.after_refusal(&missing);
         } else {

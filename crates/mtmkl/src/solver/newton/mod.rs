@@ -3,11 +3,13 @@
 //! - `block`: tasks that step together, and whether a step is taken; `split`, between all tasks and the blocks.
 //! - `aim`: where the next step leads.
 //! - `damping`: how far the curvature is trusted.
+//! - `wide`: the model's minimum where kernels are combinations of fewer.
 
 mod aim;
 mod block;
 mod damping;
 mod split;
+mod wide;
 
 use std::collections::BTreeSet;
 
@@ -75,7 +77,8 @@ impl Solver for Newton {
         let mut search = Search::new(engine, sharing, start, run)?;
         let shape = sharing.shape();
         let is_large = shape.tasks > 1 && shape.tasks * shape.kernels * shape.kernels >= LARGE;
-        let pool = run.pool.clone().filter(|_| is_large);
+        let is_wide = search.blocks.iter().any(Block::is_wide);
+        let pool = run.pool.clone().filter(|_| is_large || is_wide);
         let status = loop {
             if let Some(status) = search.certificate.finished() {
                 break status;

@@ -1,0 +1,52 @@
+//! How far the search for β at one θ is, where kernel values are streamed: a round improves β, and U follows it on all samples.
+
+use super::Solved;
+
+/// A round that raises ḡ by less than this share of the gap that is small enough is idle, and after so many of them what is left is rounding.
+const WORTH: f64 = 1e-3;
+const IDLE_ROUNDS: usize = 5;
+
+/// The rounds of one task at one θ.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(super) steps: usize,
+    /// ḡ of the last round, and rounds since it rose.
+    value: Option<f64>,
+    idle: usize,
+    /// The gap of the last round, and the one that is small enough.
+    pub(crate) gap: f64,
+    pub(crate) enough: f64,
+    /// The gap at the last of Newton's steps, whose factor is at hand.
+    pub(super) last_gap: f64,
+    /// Pairs of samples whose kernel values were made beside those of sweeps.
+    pub(crate) pairs: f64,
+}
+
+impl Progress {
+    /// |ḡ| of the last round.
+    pub(crate) fn size(&self) -> f64 {
+        self.value.map_or(0.0, f64::abs)
+    }
+
+    /// So many steps, each of which saw half of all pairs.
+    pub(super) fn note_steps(&mut self, steps: usize, samples: usize) {
+        self.steps += steps;
+        self.pairs += 0.5 * steps as f64 * (samples as f64).powi(2);
+    }
+
+    /// What was found, with all steps that it took.
+    pub(super) fn of(&self, solved: Solved) -> Solved {
+        Solved {
+            steps: self.steps.max(solved.steps),
+            ..solved
+        }
+    }
+
+    /// Whether ḡ with this gap is good enough, or as good as it gets.
+    pub(super) fn is_done(&mut self, value: f64, gap: f64, enough: f64) -> bool {
+        let has_risen = (self.value).is_none_or(|before| value > before + WORTH * enough);
+        self.idle = if has_risen { 0 } else { self.idle + 1 };
+        (self.value, self.gap, self.enough) = (Some(value), gap, enough);
+        gap <= enough || self.idle > IDLE_ROUNDS
+    }
+}
