@@ -33,8 +33,8 @@ pub enum Values {
 pub struct Sparse {
     /// The rows of the column.
     pub count: usize,
-    /// The rows with a number, ascending.
-    pub rows: Vec<usize>,
+    /// The rows with a number, ascending; a table has fewer than 2³².
+    pub rows: Vec<u32>,
     /// Their numbers.
     pub values: Vec<f64>,
 }
@@ -42,7 +42,8 @@ pub struct Sparse {
 impl Sparse {
     /// The number in a row.
     pub fn get(&self, row: usize) -> f64 {
-        let found = self.rows.binary_search(&row);
+        let row = u32::try_from(row).ok();
+        let found = row.and_then(|row| self.rows.binary_search(&row).ok());
         found.map_or(0.0, |at| self.values[at])
     }
 
@@ -50,7 +51,7 @@ impl Sparse {
     pub fn dense(&self) -> Vec<f64> {
         let mut all = vec![0.0; self.count];
         for (&row, &value) in self.rows.iter().zip(&self.values) {
-            all[row] = value;
+            all[row as usize] = value;
         }
         all
     }
@@ -77,7 +78,10 @@ impl Values {
             Self::Numbers(numbers) => numbers.push(number),
             Self::Sparse(sparse) => {
                 if number != 0.0 {
-                    sparse.rows.push(sparse.count);
+                    // Rows are fewer than 2³².
+                    sparse
+                        .rows
+                        .push(u32::try_from(sparse.count).unwrap_or(u32::MAX));
                     sparse.values.push(number);
                 }
                 sparse.count += 1;
@@ -190,7 +194,9 @@ impl Column {
     pub(crate) fn bytes(&self) -> u64 {
         match &self.values {
             Values::Numbers(values) => bytes_of::<f64>(values.len()),
-            Values::Sparse(sparse) => bytes_of::<(usize, f64)>(sparse.rows.len()),
+            Values::Sparse(sparse) => {
+                bytes_of::<u32>(sparse.rows.len()) + bytes_of::<f64>(sparse.rows.len())
+            }
             Values::Text(texts) => {
                 let letters: usize = texts.iter().map(String::len).sum();
                 bytes_of::<String>(texts.len()) + letters as u64

@@ -228,7 +228,7 @@ impl Frame {
         for (at, (feature, source)) in self.features.iter().zip(sources).enumerate() {
             if let Cells::Sparse(sparse) = source.cells {
                 for (&row, &value) in sparse.rows.iter().zip(&sparse.values) {
-                    put(row, at, feature.scaled(value));
+                    put(row as usize, at, feature.scaled(value));
                 }
             }
             let fill = feature.fill.map_or(f64::NAN, |fill| feature.scaled(fill));

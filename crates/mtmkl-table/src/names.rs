@@ -206,6 +206,23 @@ impl Names {
         }
     }
 
+    /// Adds the names of further rows.
+    pub fn append(&mut self, more: &Self) {
+        if self.distinct == more.distinct {
+            self.codes.extend_from_slice(&more.codes);
+            return;
+        }
+        let name = |of: &Self, row: usize| -> Option<usize> {
+            let code = of.codes[row] as usize;
+            (code < of.distinct.len()).then_some(code)
+        };
+        let own =
+            (0..self.len()).map(|row| name(self, row).map(|code| self.distinct[code].as_str()));
+        let others =
+            (0..more.len()).map(|row| name(more, row).map(|code| more.distinct[code].as_str()));
+        *self = Self::new(own.chain(others));
+    }
+
     /// The rows of each name that has any, in the order of names.
     pub fn groups(&self) -> Vec<(&str, Vec<usize>)> {
         let mut rows = vec![Vec::new(); self.distinct.len()];

@@ -1,7 +1,7 @@
 //! The rows of a table that are used, and what they say beside their features.
 
 use crate::Result;
-use crate::error::TableError;
+use crate::error::{Place, TableError};
 use crate::frame::{Frame, complete, target_numbers};
 use crate::goal::Goal;
 use crate::names::Names;
@@ -45,6 +45,29 @@ impl Records {
         }
     }
 
+    /// Adds the rows of the next part of the same table, which has so many rows before it.
+    pub fn append(&mut self, part: &Self, before: usize) {
+        let positions = part.positions.iter().map(|position| before + position);
+        self.positions.extend(positions);
+        for (own, more) in [
+            (&mut self.target, &part.target),
+            (&mut self.task, &part.task),
+        ] {
+            if let (Some(own), Some(more)) = (own, more) {
+                own.append(more);
+            }
+        }
+        let numbers = [
+            (&mut self.numbers, &part.numbers),
+            (&mut self.weights, &part.weights),
+        ];
+        for (own, more) in numbers {
+            if let (Some(own), Some(more)) = (own, more) {
+                own.extend_from_slice(more);
+            }
+        }
+    }
+
     /// The rows of each task, in the order of names; all of them are those of `only` where there is no task column.
     pub fn by_task<'a>(&'a self, only: &'a str) -> Vec<(&'a str, Vec<usize>)> {
         match &self.task {
@@ -68,12 +91,8 @@ impl Frame {
         tasks: &[&str],
     ) -> Result<Records> {
         let records = self.records_of_part(table, with_target, weight, tasks)?;
-        if records.count() == 0 {
-            return Err(TableError::NoRows {
-                file: table.source.clone(),
-            });
-        }
-        self.recognised(table, &records)?;
+        let first = records.positions.first().copied().unwrap_or(0);
+        self.recognised(&table.source, table.place(first), &records)?;
         Ok(records)
     }
 
@@ -150,8 +169,16 @@ impl Frame {
         Ok((0..table.rows).filter(|&row| !dropped[row]).collect())
     }
 
-    /// Fails if no row has a class of the model, which is rather another spelling than another class.
-    fn recognised(&self, table: &Table, records: &Records) -> Result<()> {
+    /// Whether the rows of a table, all of them, can be used; the first of them is at this place.
+    ///
+    /// # Errors
+    /// When there are none, or none has a class of the model, which is rather another spelling than another class.
+    pub fn recognised(&self, source: &str, first: Place, records: &Records) -> Result<()> {
+        if records.count() == 0 {
+            return Err(TableError::NoRows {
+                file: source.to_owned(),
+            });
+        }
         let classes = self.goal.classes();
         let (Some(name), Some(target)) = (&self.target, &records.target) else {
             return Ok(());
@@ -177,8 +204,8 @@ impl Frame {
             String::new()
         };
         Err(TableError::StrangeClasses {
-            file: table.source.clone(),
-            place: table.place(records.positions[0]),
+            file: source.to_owned(),
+            place: first,
             target: name.clone(),
             value: target.get(0).to_string(),
             classes: shown.join(", ") + &more,

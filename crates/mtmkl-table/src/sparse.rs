@@ -242,8 +242,9 @@ impl Source<'_> {
                     .for_each(|(row, &value)| each(row, Some(value)));
             }
             Cells::Sparse(Sparse { rows, values, .. }) => {
-                let all = rows.iter().zip(values).filter(|(row, _)| !is_gap(**row));
-                all.for_each(|(&row, &value)| each(row, Some(value)));
+                let all = rows.iter().map(|&row| row as usize).zip(values);
+                all.filter(|(row, _)| !is_gap(*row))
+                    .for_each(|(row, &value)| each(row, Some(value)));
             }
             Cells::Indicator(names, code) => {
                 let codes = names.codes().iter().enumerate();

@@ -102,6 +102,37 @@ impl Table {
         self.columns.iter().map(Column::bytes).sum()
     }
 
+    /// Room for so many rows in columns of numbers, so that they need not grow.
+    pub fn reserve(&mut self, rows: usize) {
+        for column in &mut self.columns {
+            if let Values::Numbers(numbers) = &mut column.values {
+                numbers.reserve_exact(rows.saturating_sub(numbers.len()));
+            }
+        }
+    }
+
+    /// Adds the rows of the next part of the same file. False, and this table is of no use any more, where a column is of another kind there.
+    #[must_use]
+    pub fn append(&mut self, part: Self) -> bool {
+        for row in 0..part.rows {
+            if let Place::Line(line) = part.place(row) {
+                self.lines.push(self.rows + row, line);
+            }
+        }
+        let columns = self.columns.iter_mut().zip(part.columns);
+        for (column, more) in columns {
+            match (&mut column.values, more.values) {
+                (Values::Numbers(numbers), Values::Numbers(more)) => numbers.extend(more),
+                (Values::Text(texts), Values::Text(more)) => texts.extend(more),
+                _ => return false,
+            }
+            let missing = more.missing.iter().map(|row| self.rows + row);
+            column.missing.extend(missing);
+        }
+        self.rows += part.rows;
+        true
+    }
+
     /// Where row `row` (counted from 0) stands in the file.
     pub fn place(&self, row: usize) -> Place {
         self.lines.place(row)

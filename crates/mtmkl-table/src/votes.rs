@@ -109,6 +109,22 @@ impl Predictions {
         }
     }
 
+    /// Adds the predictions for further rows.
+    pub fn append(&mut self, more: Self) {
+        self.labels.extend(more.labels);
+        self.numbers.extend(more.numbers);
+        self.decisions.extend(more.decisions);
+        let lists = [
+            (&mut self.class_values, more.class_values),
+            (&mut self.probabilities, more.probabilities),
+        ];
+        for (own, more) in lists {
+            for (own, more) in own.iter_mut().zip(more) {
+                own.extend(more);
+            }
+        }
+    }
+
     /// What the machines on sample set `set` say of these rows: `decisions` are those of each machine. With `sigmoids`, one for each, also how
     /// probable each class is.
     pub fn decide(

@@ -6,7 +6,7 @@ use mtmkl_table::Goal;
 use serde_json::json;
 
 use super::Outcome;
-use super::predict::{Loaded, Predicted};
+use super::predict::{Judged, Loaded};
 use crate::args::EvaluateArgs;
 use crate::confusion::Confusion;
 use crate::score::{Method, figures, metric, scores};
@@ -26,13 +26,13 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
         &loaded.frame.goal,
         loaded.calibration.is_some(),
     )?;
-    let Predicted {
-        table,
+    let Judged {
+        source,
         records,
         predictions,
-    } = loaded.predict(&args.rows, true)?;
+    } = loaded.judge(&args.rows)?;
     let frame = &loaded.frame;
-    guards::note_unknown_classes(frame, &table.source, &records);
+    guards::note_unknown_classes(frame, &source, &records);
     let inlier = (frame.goal == Goal::OneClass).then_some(args.inlier.as_str());
     let mut methods = vec![Method {
         name: "learned".to_string(),
@@ -72,7 +72,7 @@ pub fn run(args: &EvaluateArgs, registry: &Registry) -> Result<Outcome> {
         output::show(&format!(
             "{} rows of {}\n\n{}{confusion}",
             records.count(),
-            table.source,
+            source,
             output::scores(&methods, by_class)
         ))?;
     }

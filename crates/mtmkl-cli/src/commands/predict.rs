@@ -7,7 +7,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::select::Calibration;
 use mtmkl::{Model, Registry};
 use mtmkl_table::{
-    Frame, Predictions, Records, Table, TableError, calibration_of, frame_of, training_rows_of,
+    Frame, Place, Predictions, Records, Table, TableError, calibration_of, frame_of,
+    training_rows_of,
 };
 
 use super::Outcome;
@@ -36,6 +37,16 @@ pub struct Loaded {
 pub struct Predicted {
     /// The table.
     pub table: Table,
+    /// Its rows, without those left out.
+    pub records: Records,
+    /// The predictions for them.
+    pub predictions: Predictions,
+}
+
+/// What a model says about the rows of a table, and what they say themselves.
+pub struct Judged {
+    /// The table, as messages name it.
+    pub source: String,
     /// Its rows, without those left out.
     pub records: Records,
     /// The predictions for them.
@@ -86,23 +97,25 @@ impl Loaded {
         })
     }
 
-    /// Reads the rows that are asked for, without their targets, part by part, predicts for each part, and hands it out with the number of rows
-    /// before it. Kernel matrices are about all rows, and with them the table is one part.
+    /// Reads the rows that are asked for, with their targets where those are known, part by part, predicts for each part, and hands it out with the
+    /// number of rows before it. Kernel matrices are about all rows, and with them the table is one part.
     ///
     /// # Errors
     /// As [`Loaded::predict`]; parts before the fault have been handed out.
     pub fn predict_in_parts(
         &self,
         args: &NewRowsArgs,
-        mut take: impl FnMut(usize, &Predicted) -> Result<()>,
+        with_target: bool,
+        mut take: impl FnMut(usize, Predicted) -> Result<()>,
     ) -> Result<()> {
         if !args.cross.is_empty() || !precomputed(&self.model).is_empty() {
-            return take(0, &self.predict(args, false)?);
+            return take(0, self.predict(args, with_target)?);
         }
         let (format, mut options) = table_options(&args.table, &self.frame.names(), None)?;
         let features = self.frame.features.iter().map(|feature| &feature.column);
+        let target = self.frame.target.iter().filter(|_| with_target);
         let others = self.frame.task.iter().chain(self.frame.group_columns());
-        options.only = Some(features.chain(others).cloned().collect());
+        options.only = Some(features.chain(target).chain(others).cloned().collect());
         let mut parts = input::Batches::open(&args.data, format, &options)?;
         let tasks = self.frame.known_tasks(&self.model);
         let predictor = self.predictor(args);
@@ -115,7 +128,7 @@ impl Loaded {
                 note_skipped(&table);
                 source.clone_from(&table.source);
             }
-            let records = self.frame.records_of_part(&table, false, None, &tasks)?;
+            let records = (self.frame).records_of_part(&table, with_target, None, &tasks)?;
             notes.add(&self.frame, &table, &records)?;
             let rows = table.rows;
             if records.count() > 0 {
@@ -131,7 +144,7 @@ impl Loaded {
                     records,
                     predictions,
                 };
-                take(first, &predicted)?;
+                take(first, predicted)?;
             }
             first += rows;
         }
@@ -140,6 +153,40 @@ impl Loaded {
         }
         notes.say(&source);
         Ok(())
+    }
+
+    /// Reads the rows that are asked for and predicts for them, part by part: of each row its target and the predictions are kept, and nothing else.
+    ///
+    /// # Errors
+    /// As [`Loaded::predict`].
+    pub fn judge(&self, args: &NewRowsArgs) -> Result<Judged> {
+        let mut judged: Option<(Place, Judged)> = None;
+        self.predict_in_parts(args, true, |before, part| {
+            let Predicted {
+                table,
+                records,
+                predictions,
+            } = part;
+            if let Some((_, all)) = &mut judged {
+                all.records.append(&records, before);
+                all.predictions.append(predictions);
+                return Ok(());
+            }
+            let first = table.place(records.positions.first().copied().unwrap_or(0));
+            let mut all = Judged {
+                source: table.source,
+                records,
+                predictions,
+            };
+            for position in &mut all.records.positions {
+                *position += before;
+            }
+            judged = Some((first, all));
+            Ok(())
+        })?;
+        let (first, judged) = judged.context("there are no rows")?;
+        (self.frame).recognised(&judged.source, first, &judged.records)?;
+        Ok(judged)
     }
 
     /// The model as it is asked for.
@@ -294,7 +341,7 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
         );
     }
     let mut writer = Writer::new(args, &loaded.frame.goal)?;
-    loaded.predict_in_parts(&args.rows, |first, part| writer.write(first, part))?;
+    loaded.predict_in_parts(&args.rows, false, |first, part| writer.write(first, &part))?;
     writer.finish()?;
     Ok(Outcome::Done)
 }

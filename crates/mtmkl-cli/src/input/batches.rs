@@ -1,20 +1,41 @@
-//! A table in parts, for those who need its rows once and in order: delimited text as it comes, everything else at once.
+//! A table in parts, for those who need its rows once and in order: text and Parquet as they come, NPY at once.
 
 use std::path::Path;
 
 use mtmkl_table::Table;
 
 use super::source::Stream;
-use super::{Format, InputError, TableOptions, csv, format, table_of};
+use super::{Format, InputError, TableOptions, csv, format, libsvm, parquet, table_of};
+
+/// Rows of a part: a multiple of those that the core predicts at a time, so that the same rows are together as in the whole table.
+pub(super) const ROWS: usize = 8192;
+/// A part of rows that are long ends after so many bytes.
+pub(super) const BYTES: usize = 8 << 20;
+/// Bytes read at a time.
+pub(super) const BLOCK: usize = 256 << 10;
 
 /// A table that is read part by part. Each part is a table with all columns; places in it are those in the file.
 ///
 /// Which columns are names is what the options say. All others that are asked for are numbers in every part, or its errors name a cell.
-pub struct Batches(Content);
+pub struct Batches(Box<dyn NextPart>);
 
-enum Content {
-    Text(Box<csv::Parts>),
-    Whole(Option<Table>),
+/// How one format is read part by part.
+pub(super) trait NextPart {
+    /// The next part; none after the last. A table without rows is an error, not a stream without parts.
+    ///
+    /// # Errors
+    ///
+    /// Any [`InputError`] about the format.
+    fn next_part(&mut self) -> Result<Option<Table>, InputError>;
+}
+
+/// All of it at once.
+struct Whole(Option<Table>);
+
+impl NextPart for Whole {
+    fn next_part(&mut self) -> Result<Option<Table>, InputError> {
+        Ok(self.0.take())
+    }
 }
 
 impl Batches {
@@ -37,11 +58,13 @@ impl Batches {
                     delimiter: options.delimiter.or(format.delimiter()),
                     ..options.clone()
                 };
-                Content::Text(Box::new(csv::Parts::new(stream, options)))
+                Box::new(csv::Parts::new(stream, options))
             }
-            _ => {
+            Format::Libsvm => Box::new(libsvm::Parts::new(stream, options.clone())),
+            Format::Parquet => parquet::parts(stream.into_source(options.limit)?, options)?,
+            Format::Npy | Format::Npz => {
                 let source = stream.into_source(options.limit)?;
-                Content::Whole(Some(table_of(source, format, options)?))
+                Box::new(Whole(Some(table_of(source, format, options)?)))
             }
         }))
     }
@@ -52,9 +75,6 @@ impl Batches {
     ///
     /// As [`Batches::open`].
     pub fn next_part(&mut self) -> Result<Option<Table>, InputError> {
-        match &mut self.0 {
-            Content::Text(parts) => parts.next(),
-            Content::Whole(table) => Ok(table.take()),
-        }
+        self.0.next_part()
     }
 }

@@ -4,6 +4,7 @@
 //! the columns that turn out to be text. A table of numbers, the common case, is thus read in one pass. `parts` does so part by part.
 
 mod delimiter;
+mod joined;
 mod parts;
 mod records;
 
@@ -20,6 +21,7 @@ use mtmkl_table::{
 use super::{GramOptions, InputError, TableOptions, check_names, check_size};
 pub use delimiter::Delimiter;
 use delimiter::detect;
+pub(super) use joined::joined;
 pub(super) use parts::Parts;
 use records::{Cell, Records};
 

@@ -3,11 +3,16 @@
 //! Feature `index` becomes the column `f<index>`, so that files with indices from 0 and from 1, and files that lack
 //! the last features, agree on the names. A `0:i` in front of every row is the convention for kernel values.
 
+mod joined;
+mod parts;
+
 use std::collections::BTreeSet;
 
 use mtmkl_table::words::shown;
 use mtmkl_table::{Column, Gram, Lines, Place, Sparse, Table, TableError, Values};
 
+pub(super) use self::joined::joined;
+pub(super) use self::parts::Parts;
 use super::{GramOptions, InputError, TableOptions, check_size};
 
 /// What a column costs beside its numbers: its name and the vectors' own fields.
@@ -90,6 +95,14 @@ impl Rows {
         self.ends.len()
     }
 
+    /// Adds the labels, groups and lines of further rows.
+    fn append_without_entries(&mut self, rows: Self) {
+        self.labels.extend(rows.labels);
+        self.groups.extend(rows.groups);
+        self.lines.extend(rows.lines);
+        self.ends.resize(self.labels.len(), 0);
+    }
+
     /// The largest index of all rows, 0 where there is none.
     fn largest_index(&self) -> u64 {
         let indices = self.entries.iter().map(|(index, _)| *index);
@@ -111,25 +124,36 @@ impl Rows {
             .collect()
     }
 
-    /// Reads all lines of `bytes`.
-    fn read(source: &str, bytes: &[u8]) -> Result<Self, InputError> {
-        let mut rows = Self::default();
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        for (position, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-            let line = content(line);
-            if !line.is_empty() {
-                rows.read_line(line, position + 1)
-                    .map_err(|problem| InputError::Libsvm {
-                        file: source.to_owned(),
-                        line: position + 1,
-                        problem,
-                    })?;
-            }
-        }
+    /// Reads all lines of a whole text.
+    fn all(source: &str, bytes: &[u8]) -> Result<Self, InputError> {
+        let rows = Self::read(source, bytes, 1)?;
         if rows.len() == 0 {
             return Err(InputError::Empty {
                 file: source.to_owned(),
             });
+        }
+        Ok(rows)
+    }
+
+    /// Reads the lines of `bytes`, which are counted from `first` on.
+    fn read(source: &str, bytes: &[u8], first: usize) -> Result<Self, InputError> {
+        let mut rows = Self::default();
+        let mark = if first == 1 {
+            &b"\xef\xbb\xbf"[..]
+        } else {
+            b""
+        };
+        let bytes = bytes.strip_prefix(mark).unwrap_or(bytes);
+        for (number, line) in (first..).zip(bytes.split(|byte| *byte == b'\n')) {
+            let line = content(line);
+            if !line.is_empty() {
+                rows.read_line(line, number)
+                    .map_err(|problem| InputError::Libsvm {
+                        file: source.to_owned(),
+                        line: number,
+                        problem,
+                    })?;
+            }
         }
         Ok(rows)
     }
@@ -194,8 +218,18 @@ impl Rows {
 ///
 /// Any [`InputError`] about LIBSVM text; more columns than the limit allows.
 pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<Table, InputError> {
-    let rows = Rows::read(source, bytes)?;
+    let rows = Rows::all(source, bytes)?;
     let precomputed = rows.serials();
+    table_of(source, &rows, precomputed, options)
+}
+
+/// The table of these rows; `precomputed` are their serial numbers where they hold kernel values.
+fn table_of(
+    source: &str,
+    rows: &Rows,
+    precomputed: Option<Vec<u64>>,
+    options: &TableOptions,
+) -> Result<Table, InputError> {
     let last = rows.largest_index();
     let zero_based = precomputed.is_none() && rows.entries.iter().any(|(index, _)| *index == 0);
     let first = u64::from(!zero_based);
@@ -215,30 +249,41 @@ pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<
         ..Sparse::default()
     };
     let mut sparse = vec![empty; features];
-    for row in 0..count {
+    for (place, row) in (0_u32..).zip(0..count) {
         for (index, value) in rows.row(row) {
             let column = index
                 .checked_sub(first)
                 .and_then(|column| usize::try_from(column).ok());
             if let Some(column) = column.and_then(|column| sparse.get_mut(column)) {
-                column.rows.push(row);
+                column.rows.push(place);
                 column.values.push(*value);
             }
         }
     }
+    let mut table = table_with(source, rows, sparse, first)?;
+    table.precomputed = precomputed;
+    Ok(table)
+}
+
+/// The table with these features, named from the index `first` on.
+fn table_with(
+    source: &str,
+    rows: &Rows,
+    features: Vec<Sparse>,
+    first: u64,
+) -> Result<Table, InputError> {
     let mut lines = Lines::Rows(1);
     for (row, line) in rows.lines.iter().enumerate() {
         lines.push(row, *line);
     }
-    let mut columns = vec![labels(source, &rows)?];
-    columns.extend(groups(&rows));
-    columns.extend((first..).zip(sparse).map(|(index, values)| Column {
+    let mut columns = vec![labels(source, rows)?];
+    columns.extend(groups(rows));
+    columns.extend((first..).zip(features).map(|(index, values)| Column {
         name: format!("f{index}"),
         values: Values::Sparse(values),
         missing: Vec::new(),
     }));
     let mut table = Table::new(source, rows.len(), columns, lines);
-    table.precomputed = precomputed;
     table.absent_is_zero = true;
     Ok(table)
 }
@@ -319,7 +364,7 @@ pub fn gram_from_bytes(
     bytes: &[u8],
     options: &GramOptions,
 ) -> Result<Gram, InputError> {
-    let rows = Rows::read(source, bytes)?;
+    let rows = Rows::all(source, bytes)?;
     let Some(serials) = rows.serials() else {
         return Err(InputError::Unsupported {
             file: source.to_owned(),

@@ -11,6 +11,7 @@ pub mod libsvm;
 pub mod npy;
 pub mod npz;
 pub mod parquet;
+mod side_by_side;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ pub use format::Format;
 use mtmkl_table::words::shown;
 use mtmkl_table::{Gram, Table};
 
-use source::Source;
+use source::{Source, Stream};
 
 /// How to read a table.
 #[derive(Debug, Clone)]
@@ -88,7 +89,36 @@ pub fn read_table(
 ) -> Result<Table, InputError> {
     let mut source = Source::open(path, options.limit)?;
     let format = format.map_or_else(|| format::detect(path, &mut source), Ok)?;
+    if let Some(table) = joined(path, &source, format, options)? {
+        return Ok(table);
+    }
     table_of(source, format, options)
+}
+
+/// A text of so many bytes is not read into memory beside its numbers.
+const LARGE: u64 = 64 << 20;
+
+/// The table of a large text, part by part, where its parts go together.
+fn joined(
+    path: &Path,
+    source: &Source,
+    format: Format,
+    options: &TableOptions,
+) -> Result<Option<Table>, InputError> {
+    let Some(size) = source.size().filter(|size| *size >= LARGE) else {
+        return Ok(None);
+    };
+    match format {
+        Format::Csv | Format::Tsv => {
+            let options = TableOptions {
+                delimiter: options.delimiter.or(format.delimiter()),
+                ..options.clone()
+            };
+            csv::joined(Stream::open(path)?, &options, size)
+        }
+        Format::Libsvm => libsvm::joined(Stream::open(path)?, options),
+        Format::Parquet | Format::Npy | Format::Npz => Ok(None),
+    }
 }
 
 /// Reads the table that an open input holds.

@@ -93,6 +93,14 @@ impl Source {
         &self.name
     }
 
+    /// The bytes of a file on disk.
+    pub(super) fn size(&self) -> Option<u64> {
+        match self.content {
+            Content::File { size, .. } => Some(size),
+            Content::Memory(_) => None,
+        }
+    }
+
     /// The first bytes; the input stays at its beginning.
     pub(super) fn head(&mut self) -> Result<Vec<u8>, InputError> {
         match &mut self.content {

@@ -187,3 +187,90 @@ fn a_part_without_rows_is_no_table_without_rows() {
         2
     );
 }
+
+/// Scores of a long table are those of its rows, whichever part they are in, and in whichever format.
+#[test]
+fn many_rows_are_evaluated_as_few() {
+    let folder = fitted("mean");
+    let header = "task,x,c,y\n".to_string();
+    let mut random = Random::new(3);
+    let line = |row: usize| {
+        let x = 2.0 * random.uniform() - 1.0;
+        let y = u8::from((x > 0.1) != (row % 10 == 3));
+        format!("{},{x},{},{y}\n", ["007", "7"][row % 2], row % 3)
+    };
+    let rows: Vec<String> = (0..MANY).map(line).collect();
+    let wrong = |predicted: &str, rows: &[String]| {
+        let said = predicted
+            .lines()
+            .skip(1)
+            .map(|line| line.rsplit(',').next());
+        let true_class = rows.iter().map(|row| row.trim().rsplit(',').next());
+        said.zip(true_class).filter(|(a, b)| a != b).count()
+    };
+    folder.file("long.csv", header.clone() + &rows.concat());
+    let predicted = folder.run("predict m.mtmkl long.csv").good();
+    let report = folder.run("evaluate m.mtmkl long.csv --json").json();
+    assert_eq!(report["rows"], MANY);
+    let right = 1.0 - wrong(&predicted, &rows) as f64 / MANY as f64;
+    let metrics = report["metrics"].to_string();
+    assert!(metrics.contains("accuracy"), "{metrics}");
+    let together = report["together"].as_f64().unwrap();
+    assert!((together - right).abs() < 1e-12, "{together} and {right}");
+    // A class that only the last part has, and no class that is known.
+    let strange = rows[MANY - 1]
+        .trim_end_matches(['0', '1', '\n'])
+        .to_string()
+        + "2\n";
+    let mut some = rows.clone();
+    some[MANY - 1] = strange;
+    folder.file("strange.csv", header.clone() + &some.concat());
+    let ran = folder.run("evaluate m.mtmkl strange.csv");
+    assert!(
+        ran.stderr
+            .contains("1 row has a class that training never saw"),
+        "{}",
+        ran.stderr
+    );
+    folder.file("other.csv", header + "7,1,1,yes\n");
+    let message = folder.run("evaluate m.mtmkl other.csv").bad();
+    assert!(
+        message.contains("other.csv, line 2") && message.contains("yes"),
+        "{message}"
+    );
+}
+
+/// LIBSVM files in parts, with features that only some parts have.
+#[test]
+fn long_libsvm_files_are_predicted_as_short_ones() {
+    let folder = Folder::new();
+    let mut random = Random::new(4);
+    let mut line = |row: usize| {
+        let x = 2.0 * random.uniform() - 1.0;
+        let rare = if row % 9_000 == 17 { " 900:1" } else { "" };
+        format!(
+            "{} 1:{x} {}:1{rare}\n",
+            if x > 0.0 { "+1" } else { "-1" },
+            2 + row % 300
+        )
+    };
+    let train: String = (0..100).map(&mut line).collect();
+    let rows: Vec<String> = (0..MANY).map(line).collect();
+    folder
+        .file("train.svm", train)
+        .file("long.svm", rows.concat());
+    folder
+        .run("fit train.svm --target label --kernel linear --kernel rbf --output m.mtmkl")
+        .good();
+    let whole = folder.run("predict m.mtmkl long.svm --decision").good();
+    assert_eq!(whole.lines().count(), MANY + 1);
+    let mut few = Vec::new();
+    for some in rows.chunks(3_001) {
+        folder.file("some.svm", some.concat());
+        few.push(folder.run("predict m.mtmkl some.svm --decision").good());
+    }
+    let few: Vec<&str> = few.iter().flat_map(|some| said(some)).collect();
+    assert_eq!(said(&whole), few);
+    let report = folder.run("evaluate m.mtmkl long.svm --json").json();
+    assert!(report["together"].as_f64().unwrap() > 0.9, "{report}");
+}

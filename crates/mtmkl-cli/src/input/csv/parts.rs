@@ -5,20 +5,15 @@
 
 use std::io::Read;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use mtmkl_table::Table;
 
 use super::{Delimiter, Head, InputError, Reader, Records, TableOptions, check_size};
+use crate::input::batches::{self, NextPart};
 use crate::input::source::Stream;
 
-/// Rows of a part: a multiple of those that the core predicts at a time, so that the same rows are together as in the whole table.
-const ROWS: usize = 8192;
 /// Rows after which a part may end.
 const STEP: usize = 128;
-/// A part of rows that are long ends after so many bytes.
-const BYTES: usize = 8 << 20;
-/// Bytes read at a time.
-const BLOCK: usize = 256 << 10;
 
 /// A text that is read part by part.
 pub(in crate::input) struct Parts {
@@ -38,10 +33,48 @@ pub(in crate::input) struct Parts {
 }
 
 /// What the first lines say of all others.
-struct Known {
+pub(super) struct Known {
     head: Head,
     delimiter: Delimiter,
     line_end: u8,
+}
+
+impl Known {
+    /// The table of a piece of the text `source`.
+    ///
+    /// # Errors
+    ///
+    /// Any [`InputError`] about delimited text.
+    pub(super) fn table(
+        &self,
+        source: &str,
+        piece: &Piece,
+        options: &TableOptions,
+    ) -> Result<Table, InputError> {
+        let reader = Reader {
+            source,
+            records: Records {
+                source,
+                bytes: &piece.bytes,
+                position: 0,
+                line: piece.line,
+                delimiter: self.delimiter.0,
+                line_end: self.line_end,
+            },
+            delimiter: self.delimiter,
+            before: piece.before,
+        };
+        reader.body(&self.head, options)
+    }
+}
+
+/// Whole rows as they are written.
+pub(super) struct Piece {
+    pub(super) bytes: Vec<u8>,
+    /// The line they begin at, counted from 1.
+    line: usize,
+    /// The rows before them.
+    before: usize,
 }
 
 /// A place in the buffer between two rows.
@@ -56,7 +89,7 @@ struct Mark {
 impl Parts {
     /// The text that `input` holds.
     pub(in crate::input) fn new(input: Stream, options: TableOptions) -> Self {
-        Self::with_size(input, options, ROWS, BLOCK)
+        Self::with_size(input, options, batches::ROWS, batches::BLOCK)
     }
 
     /// As [`Parts::new`], in parts of so many rows, read by so many bytes.
@@ -78,23 +111,19 @@ impl Parts {
         }
     }
 
-    /// The next part; none at the end.
+    /// The next rows as they are written; none at the end.
     ///
     /// # Errors
     ///
     /// Any [`InputError`] about delimited text.
-    pub(in crate::input) fn next(&mut self) -> Result<Option<Table>, InputError> {
+    pub(super) fn next_piece(&mut self) -> Result<Option<Piece>, InputError> {
         let known = match self.known.take() {
             Some(known) => known,
             None => self.begin()?,
         };
-        let table = self.part(&known);
+        let (delimiter, line_end) = (known.delimiter, known.line_end);
         self.known = Some(known);
-        table
-    }
-
-    fn part(&mut self, known: &Known) -> Result<Option<Table>, InputError> {
-        let end = self.whole_rows(known.delimiter, known.line_end, self.size.0)?;
+        let end = self.whole_rows(delimiter, line_end, self.size.0)?;
         if end.rows == 0 {
             if self.rows > 0 {
                 return Ok(None);
@@ -103,18 +132,19 @@ impl Parts {
                 file: self.input.name().to_owned(),
             });
         }
-        let mut records = self.records(known.delimiter, known.line_end);
-        records.bytes = &records.bytes[..end.position];
-        let reader = Reader {
-            source: self.input.name(),
-            records,
-            delimiter: known.delimiter,
+        let piece = Piece {
+            bytes: self.buffer[..end.position].to_vec(),
+            line: self.line,
             before: self.rows,
         };
-        let table = reader.body(&known.head, &self.options)?;
         self.rows += end.rows;
         self.skip(end);
-        Ok(Some(table))
+        Ok(Some(piece))
+    }
+
+    /// What the first lines say of all others, once the first piece is there, and the name of the text.
+    pub(super) fn known(&self) -> Option<(&Known, &str)> {
+        Some((self.known.as_ref()?, self.input.name()))
     }
 
     /// Reads the first lines.
@@ -180,13 +210,39 @@ impl Parts {
             rows: 0,
         };
         loop {
-            let (found, is_done) = self.split(self.records(delimiter, line_end), end, most)?;
+            let (found, is_done) = match self.plain_lines(line_end, end, most) {
+                Some(found) => found,
+                None => self.split(self.records(delimiter, line_end), end, most)?,
+            };
             end = found;
             if is_done || self.has_ended {
                 return Ok(end);
             }
             self.fill()?;
         }
+    }
+
+    /// As [`Parts::split`], where each line is a row: there are no quotes, no blank lines, and the last line is whole.
+    fn plain_lines(&self, line_end: u8, mut end: Mark, most: usize) -> Option<(Mark, bool)> {
+        let rest = &self.buffer[end.position..];
+        if memchr(b'"', rest).is_some() || self.has_ended && rest.last() != Some(&line_end) {
+            return None;
+        }
+        let first = end.position;
+        for length in memchr_iter(line_end, rest) {
+            if end.rows == most || end.rows.is_multiple_of(STEP) && end.position >= batches::BYTES {
+                return Some((end, true));
+            }
+            if self.buffer[end.position].is_ascii_whitespace() {
+                return None;
+            }
+            end = Mark {
+                position: first + length + 1,
+                line: end.line + 1,
+                rows: end.rows + 1,
+            };
+        }
+        Some((end, end.rows == most))
     }
 
     /// Goes on from `end` over rows that are whole: where they end, and whether they are enough.
@@ -199,7 +255,7 @@ impl Parts {
         let mut cells = Vec::new();
         (records.position, records.line) = (end.position, end.line);
         while end.rows < most {
-            if end.rows.is_multiple_of(STEP) && end.position >= BYTES {
+            if end.rows.is_multiple_of(STEP) && end.position >= batches::BYTES {
                 return Ok((end, true));
             }
             let found: Result<Option<usize>, InputError> = records.next(&mut cells);
@@ -247,5 +303,14 @@ impl Parts {
             self.buffer.len() as u64,
             limit,
         )
+    }
+}
+
+impl NextPart for Parts {
+    fn next_part(&mut self) -> Result<Option<Table>, InputError> {
+        let (Some(piece), Some((known, source))) = (self.next_piece()?, self.known()) else {
+            return Ok(None);
+        };
+        known.table(source, &piece, &self.options).map(Some)
     }
 }

@@ -4,25 +4,33 @@
 //! Columns that cannot be a number or a name per row (lists, dates, binary data) are left out with the reason.
 
 mod pages;
+mod parts;
+mod shared_file;
 
+use std::any::Any;
 use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{AsBytes, DataType};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use mtmkl_table::{Column, Lines, Place, Skipped, Table, TableError, Values, is_gap};
 use pages::CheckedPages;
+pub(super) use parts::Parts;
+use shared_file::SharedFile;
 
+use super::batches::{self, NextPart};
 use super::npy::half;
+use super::side_by_side::side_by_side;
 use super::source::{Content, Source};
 use super::{InputError, TableOptions, check_names, check_size};
 
@@ -52,7 +60,7 @@ pub fn from_bytes(source: &str, bytes: &[u8], options: &TableOptions) -> Result<
 pub(super) fn from_source(source: Source, options: &TableOptions) -> Result<Table, InputError> {
     let (name, content) = source.into_parts();
     match content {
-        Content::File { file, .. } => read(&name, file, options),
+        Content::File { file, size } => read(&name, SharedFile::new(file, size), options),
         Content::Memory(bytes) => read(&name, Bytes::from(bytes), options),
     }
 }
@@ -68,17 +76,10 @@ pub fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Calls the library behind a guard: on some damaged files it panics.
-fn read(
-    file: &str,
-    content: impl ChunkReader + 'static,
-    options: &TableOptions,
-) -> Result<Table, InputError> {
+/// Calls the library behind a guard: on some damaged files it panics. Nothing that it has touched is used after that.
+fn guarded<T>(file: &str, call: impl FnOnce() -> Result<T, InputError>) -> Result<T, InputError> {
     GUARDED.set(true);
-    // Nothing that the library has touched outlives the guard.
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        read_unguarded(file, &Arc::new(content), options)
-    }));
+    let result = catch_unwind(AssertUnwindSafe(call));
     GUARDED.set(false);
     result.unwrap_or_else(|_| {
         Err(damaged(
@@ -88,94 +89,177 @@ fn read(
     })
 }
 
-fn read_unguarded<C: ChunkReader + 'static>(
+fn read(
     file: &str,
-    content: &Arc<C>,
+    content: impl ChunkReader + 'static,
     options: &TableOptions,
 ) -> Result<Table, InputError> {
-    let damaged = |error| damaged(file, error);
-    pages::check_schema(content.as_ref()).map_err(damaged)?;
-    let metadata = ParquetMetaDataReader::new()
-        .parse_and_finish(content.as_ref())
-        .map_err(damaged)?;
-    let schema = metadata.file_metadata().schema_descr();
-    let mut rows = 0_u64;
-    for group in metadata.row_groups() {
-        rows = u64::try_from(group.num_rows())
-            .ok()
-            .and_then(|group_rows| rows.checked_add(group_rows))
-            .ok_or_else(|| damaged(general("its number of rows is impossible")))?;
-        if group.num_columns() != schema.num_columns() {
-            return Err(damaged(general("a row group lacks columns")));
+    guarded(file, || Opened::new(file, content, options))?.whole(options)
+}
+
+/// The table of a file part by part.
+///
+/// # Errors
+///
+/// Any [`InputError`] about Parquet files.
+pub(super) fn parts(
+    source: Source,
+    options: &TableOptions,
+) -> Result<Box<dyn NextPart>, InputError> {
+    let (name, content) = source.into_parts();
+    Ok(match content {
+        Content::File { file, size } => {
+            let file = SharedFile::new(file, size);
+            Box::new(Parts::open(&name, file, options, batches::ROWS)?)
+        }
+        Content::Memory(bytes) => Box::new(Parts::open(
+            &name,
+            Bytes::from(bytes),
+            options,
+            batches::ROWS,
+        )?),
+    })
+}
+
+/// A file whose headers were read.
+struct Opened<C> {
+    file: String,
+    content: Arc<C>,
+    metadata: ParquetMetaData,
+    rows: u64,
+    columns: Vec<Described>,
+}
+
+/// What the headers say of a column.
+struct Described {
+    name: String,
+    /// How it is read, or why it cannot be.
+    kind: Result<Kind, &'static str>,
+    as_text: bool,
+}
+
+impl Described {
+    fn sink(&self) -> Result<Sink, Problem> {
+        match self.kind {
+            Ok(kind) => Ok(Sink::new(kind, self.as_text)),
+            Err(reason) => Err(Problem::Skip(reason)),
         }
     }
-    if rows == 0 {
-        return Err(InputError::NoRows {
-            file: file.to_owned(),
-        });
-    }
-    let names: Vec<String> = schema
-        .columns()
-        .iter()
-        .map(|column| column.path().string())
-        .collect();
-    check_names(file, names.iter().map(String::as_str))?;
-    let cells = rows.saturating_mul(names.len() as u64);
-    let what = format!("{rows} rows of {} columns take", names.len());
-    check_size(file, &what, cells.saturating_mul(CELL_BYTES), options.limit)?;
-    let mut budget = Budget {
-        used: 0,
-        limit: options.limit,
-    };
-    let mut columns = Vec::new();
-    let mut skipped = Vec::new();
-    for (index, name) in names.into_iter().enumerate() {
-        let description = schema.column(index);
-        let kind = if name.starts_with(PANDAS_INDEX) {
-            Err(PANDAS_INDEX_REASON)
-        } else {
-            Kind::of(&description)
-        };
-        let read = match kind {
-            Err(reason) => Err(Problem::Skip(reason)),
-            Ok(kind) => {
-                // Whole numbers keep all their digits as text; others have no spelling of their own.
-                let whole = !matches!(kind, Kind::Decimal(_) | Kind::Half)
-                    && !matches!(description.physical_type(), Type::FLOAT | Type::DOUBLE);
-                let mut sink = Sink::new(kind, whole && options.text.contains(&name));
-                metadata
-                    .row_groups()
-                    .iter()
-                    .try_for_each(|group| {
-                        let rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
-                        let chunk = group.column(index);
-                        check_chunk(content.as_ref(), chunk, options.limit)?;
-                        let pages =
-                            SerializedPageReader::new(Arc::clone(content), chunk, rows, None)?;
-                        let pages = CheckedPages::new(Box::new(pages), &description);
-                        let column = get_column_reader(Arc::clone(&description), Box::new(pages));
-                        sink.read(column, rows, description.max_def_level(), &mut budget)
-                    })
-                    .map(|()| sink)
+}
+
+impl<C: ChunkReader + 'static> Opened<C> {
+    fn new(file: &str, content: C, options: &TableOptions) -> Result<Self, InputError> {
+        let damaged = |error| damaged(file, error);
+        pages::check_schema(&content).map_err(damaged)?;
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&content)
+            .map_err(damaged)?;
+        let schema = metadata.file_metadata().schema_descr();
+        let mut rows = 0_u64;
+        for group in metadata.row_groups() {
+            rows = u64::try_from(group.num_rows())
+                .ok()
+                .and_then(|group_rows| rows.checked_add(group_rows))
+                .ok_or_else(|| damaged(general("its number of rows is impossible")))?;
+            if group.num_columns() != schema.num_columns() {
+                return Err(damaged(general("a row group lacks columns")));
+            }
+        }
+        if rows == 0 {
+            return Err(InputError::NoRows {
+                file: file.to_owned(),
+            });
+        }
+        let described = |description: &Arc<ColumnDescriptor>| {
+            let name = description.path().string();
+            let kind = if name.starts_with(PANDAS_INDEX) {
+                Err(PANDAS_INDEX_REASON)
+            } else {
+                Kind::of(description)
+            };
+            // Whole numbers keep all their digits as text; others have no spelling of their own.
+            let whole = !matches!(kind, Ok(Kind::Decimal(_) | Kind::Half))
+                && !matches!(description.physical_type(), Type::FLOAT | Type::DOUBLE);
+            Described {
+                as_text: whole && options.text.contains(&name),
+                name,
+                kind,
             }
         };
-        match read {
-            Ok(sink) => columns.push(Column {
-                name,
-                values: sink.values,
-                missing: sink.missing,
-            }),
-            Err(Problem::Skip(reason)) => skipped.push(Skipped {
-                name,
-                reason: reason.to_owned(),
-            }),
-            Err(problem) => return Err(problem.into_error(file, name, options.limit)),
-        }
+        let columns: Vec<Described> = schema.columns().iter().map(described).collect();
+        check_names(file, columns.iter().map(|column| column.name.as_str()))?;
+        Ok(Self {
+            file: file.to_owned(),
+            content: Arc::new(content),
+            rows,
+            columns,
+            metadata,
+        })
     }
-    let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-    let mut table = Table::new(file, rows, columns, Lines::Rows(1));
-    table.skipped = skipped;
-    Ok(table)
+
+    /// The table, column by column.
+    fn whole(self, options: &TableOptions) -> Result<Table, InputError> {
+        let (file, count) = (&self.file, self.columns.len());
+        let cells = self.rows.saturating_mul(count as u64);
+        let what = format!("{} rows of {count} columns take", self.rows);
+        check_size(file, &what, cells.saturating_mul(CELL_BYTES), options.limit)?;
+        let budget = Budget::new(options.limit);
+        // Each column behind a guard of its own, on whatever thread it is read.
+        let read = side_by_side((0..count).collect(), |index| {
+            guarded(file, || Ok(self.column(index, &budget)))
+        });
+        let mut columns = Vec::new();
+        let mut skipped = Vec::new();
+        for (described, column) in self.columns.iter().zip(read) {
+            let name = described.name.clone();
+            match column? {
+                Ok(sink) => columns.push(sink.column(name)),
+                Err(Problem::Skip(reason)) => skipped.push(Skipped {
+                    name,
+                    reason: reason.to_owned(),
+                }),
+                Err(problem) => return Err(problem.into_error(file, name, options.limit)),
+            }
+        }
+        let rows = usize::try_from(self.rows).unwrap_or(usize::MAX);
+        let mut table = Table::new(file, rows, columns, Lines::Rows(1));
+        table.skipped = skipped;
+        Ok(table)
+    }
+
+    /// All of a column.
+    fn column(&self, index: usize, budget: &Budget) -> Result<Sink, Problem> {
+        let mut sink = self.columns[index].sink()?;
+        let levels = self.levels(index);
+        for group in 0..self.metadata.num_row_groups() {
+            let mut reader = self.reader(group, index, budget.limit)?;
+            sink.read(&mut reader, self.rows_of(group), levels, budget)?;
+        }
+        Ok(sink)
+    }
+
+    /// The definition level of a value that is there.
+    fn levels(&self, index: usize) -> i16 {
+        let schema = self.metadata.file_metadata().schema_descr();
+        schema.column(index).max_def_level()
+    }
+
+    fn rows_of(&self, group: usize) -> usize {
+        let rows = self.metadata.row_group(group).num_rows();
+        usize::try_from(rows).unwrap_or(usize::MAX)
+    }
+
+    /// A column of a row group, from its first row on.
+    fn reader(&self, group: usize, index: usize, limit: u64) -> Result<ColumnReader, Problem> {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let description = schema.column(index);
+        let chunk = self.metadata.row_group(group).column(index);
+        check_chunk(self.content.as_ref(), chunk, limit)?;
+        let rows = self.rows_of(group);
+        let pages = SerializedPageReader::new(Arc::clone(&self.content), chunk, rows, None)?;
+        let pages = CheckedPages::new(Box::new(pages), &description);
+        Ok(get_column_reader(description, Box::new(pages)))
+    }
 }
 
 /// Checks what the headers of a column chunk say before the library acts on it.
@@ -337,8 +421,25 @@ enum Cell<'a> {
 
 /// The bytes spent on texts.
 struct Budget {
-    used: u64,
+    used: AtomicU64,
     limit: u64,
+}
+
+impl Budget {
+    fn new(limit: u64) -> Self {
+        Self {
+            used: AtomicU64::new(0),
+            limit,
+        }
+    }
+
+    fn spend(&self, bytes: usize) -> Result<(), Problem> {
+        let before = self.used.fetch_add(bytes as u64, Ordering::Relaxed);
+        match before.saturating_add(bytes as u64) {
+            used if used > self.limit => Err(Problem::TooLarge(used)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A column while it is being read.
@@ -363,13 +464,22 @@ impl Sink {
         }
     }
 
-    /// Appends the `rows` values of `column` in one row group.
+    /// What was read.
+    fn column(self, name: String) -> Column {
+        Column {
+            name,
+            values: self.values,
+            missing: self.missing,
+        }
+    }
+
+    /// Appends the next `rows` values of `column`, of one row group.
     fn read(
         &mut self,
-        column: ColumnReader,
+        column: &mut ColumnReader,
         rows: usize,
         levels: i16,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<(), Problem> {
         let kind = self.kind;
         match column {
@@ -420,10 +530,10 @@ impl Sink {
     /// Appends the `rows` values of a column with values of one stored type.
     fn read_typed<T: DataType>(
         &mut self,
-        mut reader: ColumnReaderImpl<T>,
+        reader: &mut ColumnReaderImpl<T>,
         rows: usize,
         levels: i16,
-        budget: &mut Budget,
+        budget: &Budget,
         cell: impl for<'v> Fn(&'v T::T) -> Cell<'v>,
     ) -> Result<(), Problem> {
         let mut definitions = Vec::new();
@@ -444,6 +554,9 @@ impl Sink {
                 )));
             }
             remaining -= read;
+            if values.len() == read && self.extend(&values) {
+                continue;
+            }
             let mut present = values.iter();
             for row in 0..read {
                 // Without optional parts there are no levels, and every value is present.
@@ -465,6 +578,29 @@ impl Sink {
         Ok(())
     }
 
+    /// Appends finite numbers that are all there, the common case; false, and nothing was done, where they are something else.
+    fn extend<T: 'static>(&mut self, values: &[T]) -> bool {
+        let (Kind::Number, Values::Numbers(numbers)) = (self.kind, &mut self.values) else {
+            return false;
+        };
+        let before = numbers.len();
+        for value in values {
+            let value: &dyn Any = value;
+            let number = match (value.downcast_ref::<f64>(), value.downcast_ref::<f32>()) {
+                (Some(&double), _) => double,
+                (_, Some(&single)) => f64::from(single),
+                _ => return false,
+            };
+            if !number.is_finite() {
+                numbers.truncate(before);
+                return false;
+            }
+            numbers.push(number);
+        }
+        self.rows += values.len();
+        true
+    }
+
     fn push_missing(&mut self) {
         self.missing.push(self.rows);
         self.rows += 1;
@@ -474,7 +610,7 @@ impl Sink {
         }
     }
 
-    fn push(&mut self, cell: Cell<'_>, budget: &mut Budget) -> Result<(), Problem> {
+    fn push(&mut self, cell: Cell<'_>, budget: &Budget) -> Result<(), Problem> {
         let cell = self.understood(cell)?;
         if let Cell::Number(value) = cell {
             if value.is_nan() {
@@ -505,12 +641,7 @@ impl Sink {
                     self.push_missing();
                     return Ok(());
                 }
-                budget.used = budget
-                    .used
-                    .saturating_add((text.len() + size_of::<String>()) as u64);
-                if budget.used > budget.limit {
-                    return Err(Problem::TooLarge(budget.used));
-                }
+                budget.spend(text.len() + size_of::<String>())?;
                 texts.push(text);
             }
             numbers => numbers.push(match cell {
