@@ -6,6 +6,7 @@ A section is one file with a TITLE and `run(bench) -> list of Markdown lines`, o
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
@@ -87,6 +88,16 @@ WARM = 3
 def warm_seconds(work: Callable[[], object]) -> float:
     """The least of a few."""
     return min(seconds(work) for _ in range(WARM))
+
+
+def measured(command: list[str]) -> tuple[str, float]:
+    """What a program prints, and the most memory that it held, in GiB."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    printed = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    assert status == 0, (command, status)
+    return printed, usage.ru_maxrss / 2**20
 
 
 def in_turn(repeats: int, *works: Callable[[], float]) -> list[list[float]]:

@@ -21,6 +21,7 @@ SECTIONS = [
     "given",
     "ridge",
     "ridge_samples",
+    "text",
     "price",
     "grams",
     "easymkl",
