@@ -63,7 +63,7 @@ def run(bench: Bench) -> list[str]:
     X, y = documents(rng, rows + rows // 4, words)
     for name, part in (("train.svm", slice(0, rows)), ("test.svm", slice(rows, None))):
         files.append(bench.folder / name)
-        dump_svmlight_file(X[part], y[part], files[-1], zero_based=False)
+        dump_svmlight_file(X[part], y[part], str(files[-1]), zero_based=False)
     views = (f"f1..f{words // 2}", f"f{words // 2 + 1}..f{words}")
     kernels = [f"--kernel={kernel}@{view}" for view in views for kernel in ("linear", "cosine", "poly:degree=2")]
     model = str(bench.folder / "text.mtmkl")
