@@ -233,6 +233,13 @@ impl Dataset {
             .sum()
     }
 
+    /// Bytes of so many further rows like these.
+    pub fn bytes_for(&self, count: usize) -> u64 {
+        let rows: usize = self.samples.iter().map(Samples::count).sum();
+        let each = self.bytes_of_rows().div_ceil(rows.max(1) as u64);
+        each.saturating_mul(count as u64)
+    }
+
     /// Bytes of the rows.
     pub fn bytes_of_rows(&self) -> u64 {
         self.samples.iter().map(|set| set.rows().bytes()).sum()

@@ -115,3 +115,25 @@ fn scales_keep_zeros_and_it_is_said() {
     assert_eq!(tuned.code, 0, "{}", tuned.stderr);
     folder.run("predict t.m new.svm").good();
 }
+
+/// Within less memory than the rows would take with their zeros, in every part of a fit: learning, scoring, predicting.
+#[test]
+fn memory_is_that_of_what_is_there() {
+    let folder = Folder::new();
+    let mut text = String::new();
+    for row in 0..200 {
+        let label = if row % 2 == 0 { 1 } else { -1 };
+        let _ = writeln!(
+            text,
+            "{label} {}:1 {}:2 40000:1",
+            1 + row % 2,
+            3 + row * 199
+        );
+    }
+    folder.file("rows.svm", text);
+    // 200 × 40,000 numbers are 61 MiB.
+    let fit = "fit rows.svm --target label --kernel linear --kernel cosine --memory-limit 0.04 --test-fraction 0.3 -o m --json";
+    let report = folder.run(fit).json();
+    assert_eq!(report["status"], "converged");
+    assert_eq!(folder.run("predict m rows.svm").good().lines().count(), 201);
+}

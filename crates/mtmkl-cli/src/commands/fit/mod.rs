@@ -13,7 +13,7 @@ mod tree;
 
 use anyhow::{Result, anyhow};
 use mtmkl::error::{DataProblem, Place};
-use mtmkl::ledger::{Ledger, bytes_of};
+use mtmkl::ledger::Ledger;
 use mtmkl::select::{Limits, Price, usual_problem};
 use mtmkl::{Model, Normalization, ProblemSpec, Status, Stop, Storage, Task};
 use mtmkl_table::{Equals, Frame, Table, keep, keep_calibration, problem_of};
@@ -129,9 +129,7 @@ impl Fit {
         let odd = check_columns(&spec, &self.frame, &self.table, args.normalize)?;
         let judged = self.judged(args, &dataset.tasks)?;
         // Rows to be scored are made when they are, after the fit.
-        let _scored = self.ledger.take(bytes_of::<f64>(
-            judged.records.count() * self.frame.features.len(),
-        ));
+        let _scored = (self.ledger).take(dataset.bytes_for(judged.records.count()));
         let (rows, tasks) = (dataset.rows, dataset.tasks.clone());
         let located = |error| self.located(error, &rows, &tasks, args);
         let problem =

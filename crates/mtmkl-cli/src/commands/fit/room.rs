@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use mtmkl::Preparation;
 use mtmkl::error::{human_bytes, without_streams};
-use mtmkl::ledger::{Ledger, bytes_of};
+use mtmkl::ledger::Ledger;
 use mtmkl::select::usual_problem;
 use mtmkl_table::{Equals, sample};
 
@@ -84,7 +84,7 @@ impl Fit {
         let chosen = sample(&self.frame, &self.records, learned, args.seed)?;
         let dataset = self.dataset(&self.frame, &self.records, &chosen, Equals::Merged)?;
         // The rows that are learned from and those that are scored.
-        let rows = dataset.bytes_of_rows() + bytes_of::<f64>(count * self.frame.features.len());
+        let rows = dataset.bytes_of_rows() + dataset.bytes_for(count);
         let levels = self.levels(args, &dataset.tasks)?;
         let spec = choices::problem(
             args,
