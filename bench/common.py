@@ -6,9 +6,9 @@ A section is one file with a TITLE and `run(bench) -> list of Markdown lines`, o
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,14 +90,21 @@ def warm_seconds(work: Callable[[], object]) -> float:
     return min(seconds(work) for _ in range(WARM))
 
 
+# A process begins with the memory of the one that started it, and that counts as its own most: so a small one starts it.
+STARTER = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:])
+_, status, usage = os.wait4(child.pid, 0)
+print(usage.ru_maxrss, file=sys.stderr)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 def measured(command: list[str]) -> tuple[str, float]:
     """What a program prints, and the most memory that it held, in GiB."""
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    printed = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    assert status == 0, (command, status)
-    return printed, usage.ru_maxrss / 2**20
+    done = subprocess.run([sys.executable, "-c", STARTER, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (command, done.stderr)
+    return done.stdout, int(done.stderr.split()[-1]) / 2**20
 
 
 def in_turn(repeats: int, *works: Callable[[], float]) -> list[list[float]]:

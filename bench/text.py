@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 from scipy import sparse
@@ -29,9 +30,13 @@ train, test, kernel, width = sys.argv[1:]
 started = time.perf_counter()
 X, y = load_svmlight_file(train, n_features=int(width))
 read = time.perf_counter() - started
+# It takes short indices only.
+X.indices, X.indptr = X.indices.astype("int32"), X.indptr.astype("int32")
 model = SVC(kernel=kernel, degree=2, coef0=1, C=1, cache_size=2000).fit(X, y)
 seconds = time.perf_counter() - started
-print(json.dumps({"read": read, "seconds": seconds, "accuracy": model.score(*load_svmlight_file(test, n_features=int(width)))}))
+X, y = load_svmlight_file(test, n_features=int(width))
+X.indices, X.indptr = X.indices.astype("int32"), X.indptr.astype("int32")
+print(json.dumps({"read": read, "seconds": seconds, "accuracy": model.score(X, y)}))
 """
 
 
@@ -72,26 +77,28 @@ def run(bench: Bench) -> list[str]:
     model = str(bench.folder / "text.mtmkl")
     program = str(bench.programs / "mtmkl")
     limits = ["--threads", "2", "--memory-limit", "4", "--tol", "1e-3", "--sharing", "lp", "--p", "2", "--C", "1", "--scale", "none"]
+    started = perf_counter()
     printed, peak = measured(
         [program, "fit", str(files[0]), "--target", "label", "--format", "libsvm", "-o", model, "--json", *limits, *kernels]
     )
+    whole = perf_counter() - started
     ours = json.loads(printed)
     judged, _ = measured([program, "evaluate", model, str(files[1]), "--format", "libsvm", "--json"])
-    table = Table("", "time", "of it reading", "peak (GiB)", "accuracy", "gap", "passes", "storage")
+    table = Table("", "time", "of it files", "peak (GiB)", "accuracy", "gap", "passes", "storage")
     accuracy = json.loads(judged)["together"]
     seconds = ours["seconds"]
     table.row(
         "ours, six kernels",
-        in_seconds(seconds["total"]),
-        in_seconds(seconds["total"] - seconds["kernels"] - seconds["solve"]),
+        in_seconds(whole),
+        in_seconds(whole - seconds["total"]),
         f"{peak:.2f}",
         f"{accuracy:.4f}",
         f"{ours['gap']:.1e}",
         ours["passes"],
         ours["storage"],
     )
-    bench.record(ours=seconds, peak=peak, accuracy=accuracy, gap=ours["gap"], storage=ours["storage"])
-    for kernel in ("linear", "poly", "rbf"):
+    bench.record(ours=seconds, whole=whole, peak=peak, accuracy=accuracy, gap=ours["gap"], storage=ours["storage"])
+    for kernel in ("linear", "poly"):
         arguments = [str(files[0]), str(files[1]), kernel, str(words)]
         printed, peak = measured([sys.executable, "-c", SVC, *arguments])
         theirs = json.loads(printed)

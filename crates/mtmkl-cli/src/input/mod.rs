@@ -116,7 +116,7 @@ fn joined(
             };
             csv::joined(Stream::open(path)?, &options, size)
         }
-        Format::Libsvm => libsvm::joined(Stream::open(path)?, options),
+        Format::Libsvm => libsvm::joined(Stream::open(path)?, options, size),
         Format::Parquet | Format::Npy | Format::Npz => Ok(None),
     }
 }

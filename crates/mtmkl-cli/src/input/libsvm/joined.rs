@@ -12,7 +12,7 @@ const PARTS: usize = 8;
 /// A column that is full grows by one part in so many: there may be many columns, and none of them should have much room to spare.
 const GROWTH: usize = 8;
 
-/// The table of a text of features; none where it holds kernel values, or something is wrong with it: then all of it must be looked at together.
+/// The table of a text of features and of so many bytes; none where it holds kernel values, or something is wrong with it: then all of it must be looked at together.
 ///
 /// # Errors
 ///
@@ -20,6 +20,7 @@ const GROWTH: usize = 8;
 pub(in crate::input) fn joined(
     input: Stream,
     options: &TableOptions,
+    size: u64,
 ) -> Result<Option<Table>, InputError> {
     let name = input.name().to_owned();
     let mut parts = Parts::new(input, options.clone());
@@ -35,6 +36,8 @@ pub(in crate::input) fn joined(
         if pieces.is_empty() {
             break;
         }
+        let bytes: usize = pieces.iter().map(Piece::bytes).sum();
+        let is_first = columns.is_empty();
         for rows in side_by_side(pieces, |piece| piece.rows(&name)) {
             let Ok(rows) = rows else { return Ok(None) };
             if all.len() == 0 && rows.serials().is_some() {
@@ -62,6 +65,10 @@ pub(in crate::input) fn joined(
             }
             all.append_without_entries(rows);
         }
+        if is_first {
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            reserve(&mut columns, size / bytes.max(1));
+        }
     }
     if all.len() == 0 {
         return Ok(None);
@@ -74,6 +81,15 @@ pub(in crate::input) fn joined(
         column.count = all.len();
     }
     table_with(&name, &all, columns, u64::from(!is_zero_based)).map(Some)
+}
+
+/// Room for so many times as many entries, as the rest of the text will have if it is like its beginning.
+fn reserve(columns: &mut [Sparse], times: usize) {
+    for column in columns {
+        let more = column.rows.len().saturating_mul(times.saturating_sub(1));
+        column.rows.reserve_exact(more);
+        column.values.reserve_exact(more);
+    }
 }
 
 fn push(column: &mut Sparse, row: u32, value: f64) {

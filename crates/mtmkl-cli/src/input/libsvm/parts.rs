@@ -108,6 +108,11 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    /// How long they are.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Their rows, perhaps none.
     pub(super) fn rows(&self, source: &str) -> Result<Rows, InputError> {
         Rows::read(source, &self.bytes, self.line)

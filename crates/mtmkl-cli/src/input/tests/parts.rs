@@ -209,7 +209,7 @@ fn parts_of_libsvm_are_the_whole() {
             }
         }
         let stream = Stream::of("t.svm", Box::new(Cursor::new(text.to_vec()))).unwrap();
-        match (&whole, libsvm::joined(stream, &options).unwrap()) {
+        match (&whole, libsvm::joined(stream, &options, 1000).unwrap()) {
             (Ok(table), Some(joined)) => {
                 assert_eq!(rows(&joined), rows(table), "{shown}");
                 assert_eq!(joined.absent_is_zero, table.absent_is_zero);
@@ -222,7 +222,7 @@ fn parts_of_libsvm_are_the_whole() {
     // Kernel values are about all rows.
     let kernel = b"1 0:1 1:2 2:1\n-1 0:2 1:1 2:2\n";
     let stream = Stream::of("t.svm", Box::new(Cursor::new(kernel.to_vec()))).unwrap();
-    assert!(libsvm::joined(stream, &options).unwrap().is_none());
+    assert!(libsvm::joined(stream, &options, 1000).unwrap().is_none());
 }
 
 #[test]
