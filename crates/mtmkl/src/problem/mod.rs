@@ -5,12 +5,15 @@ mod families;
 mod fit;
 mod memory;
 mod options;
+mod outer;
+mod part;
 mod prepare;
 mod settle;
 mod start;
 mod targets;
 
 pub use options::{Fitting, Precision, Preparation};
+pub use outer::{OuterProblem, Proven};
 pub use prepare::Prepared;
 pub use settle::Normalization;
 pub use targets::{TargetScale, TargetUnit};
@@ -177,7 +180,7 @@ impl Problem {
             }
         }
         spec.solver.build()?;
-        spec.kernels = settle::settled(&spec, &sets)?;
+        spec.kernels = settle::settled(&spec, &sets, None)?;
         let shape = Shape {
             tasks: tasks.len(),
             kernels: spec.kernels.len(),
