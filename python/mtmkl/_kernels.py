@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from . import _core
 
@@ -109,7 +110,7 @@ class Call:
 
     def matrix(self, left: Any, right: Any) -> Matrix:
         """k(left, right). Sparse rows are handed on as they are, and what comes of them may be sparse."""
-        made = self.function(self._view(left), self._view(right))
+        made: Any = self.function(self._view(left), self._view(right))
         values = np.ascontiguousarray(made.toarray() if sparse.issparse(made) else made, dtype=np.float64)
         expected = (left.shape[0], right.shape[0])
         if values.shape != expected:

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
 
 from . import _core
-from ._kernels import KernelStack, Matrix
+from ._kernels import KernelStack
 
 Texts = NDArray[np.object_]
 

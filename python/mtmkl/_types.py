@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class Set(TypedDict):
-    """One sample set: X, dense or CSR, with the names of its columns, Gram matrices of the set by name, and the rows of X it is made of; where kernels are
-    between tasks, the task kernels and the task of each row."""
+    """One sample set: X, dense or CSR, with the names of its columns, Gram matrices of the set by name, and the rows of X it is made of;
+    where kernels are between tasks, the task kernels and the task of each row."""
 
     values: Any | None
     columns: list[str]
@@ -47,8 +47,8 @@ class Limits(TypedDict):
 
 
 class New(TypedDict):
-    """New samples: rows, dense or CSR, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core; where kernels are between
-    tasks, their task and its groups."""
+    """New samples: rows, dense or CSR, and precomputed kernels (name, values, k(x, x)); threads to use, 0 for one per core; where kernels
+    are between tasks, their task and its groups."""
 
     count: int
     threads: int

@@ -25,8 +25,8 @@ def slow_solver():
 
 def slow_kernel():
     """Seconds for one Gram matrix, during which the core does not look up."""
-    X = np.random.default_rng(0).uniform(size=(1500, 1000))
-    return MKLClassifier("chi2", n_jobs=1), X, np.arange(1500) % 2
+    X = np.random.default_rng(0).uniform(size=(4000, 1000))
+    return MKLClassifier("chi2", n_jobs=1), X, np.arange(4000) % 2
 
 
 @pytest.mark.parametrize("problem", [slow_solver, slow_kernel])
@@ -176,14 +176,6 @@ def test_a_stack_is_not_changed(rng):
     before = stack.copy()
     MKLClassifier("precomputed", normalize=True).fit(stack, X[:, 0] > 0)
     np.testing.assert_array_equal(stack, before)
-
-
-@pytest.mark.parametrize("model", machines(), ids=lambda model: type(model).__name__)
-def test_sparse_input_is_refused_clearly(model, rng):
-    X = scipy.sparse.random(40, 5, density=0.5, random_state=0, format="csr")
-    y = None if model._kind == "none" else np.arange(40) % 2
-    with pytest.raises(TypeError, match=r"Sparse data was passed for X, but dense data is required. Use '.toarray\(\)'"):
-        model.fit(X, y)
 
 
 def test_stacks_that_are_none_are_refused_clearly():

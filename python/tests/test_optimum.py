@@ -117,11 +117,11 @@ def optimum(machine, tasks, sigma):
         s.append(cp.hstack(parts))
     problem = cp.Problem(cp.Maximize(value - sigma(s)), constraints)
     # As exactly as it can: where it does not reach a tolerance, its answer is worse than that of a wider one.
-    for tolerance in (1e-10, 1e-9):
+    for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
         if problem.status == "optimal":
             break
-    assert problem.status in ("optimal", "optimal_inaccurate")
+    assert problem.status == "optimal"
     return problem.value
 
 
