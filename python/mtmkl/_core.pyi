@@ -168,6 +168,7 @@ class Outer:
     def __new__(
         cls,
         *,
+        machine: str,
         sharing: str,
         solver: str,
         tasks: int,

@@ -154,12 +154,13 @@ fn array<'py>(py: Python<'py>, grid: &Grid) -> PyResult<Bound<'py, PyArray2<f64>
 impl Outer {
     /// Starts to solve, from these parts of θ or, without them, from the balanced point and coarser problems.
     #[new]
-    #[pyo3(signature = (*, sharing, solver, tasks, kernels, limits, start=None))]
+    #[pyo3(signature = (*, machine, sharing, solver, tasks, kernels, limits, start=None))]
     #[allow(
         clippy::needless_pass_by_value,
         reason = "Python hands over what it passes"
     )]
     fn new(
+        machine: &str,
         sharing: &str,
         solver: &str,
         tasks: usize,
@@ -169,8 +170,9 @@ impl Outer {
     ) -> PyResult<Self> {
         let shape = Shape { tasks, kernels };
         let raise = |error| errors::raise(error, &Origins::default());
-        let problem = OuterProblem::new(read("sharing", sharing)?, read("solver", solver)?, shape)
-            .map_err(raise)?;
+        let (sharing, solver) = (read("sharing", sharing)?, read("solver", solver)?);
+        let machine = read("machine", machine)?;
+        let problem = OuterProblem::new(&machine, sharing, solver, shape).map_err(raise)?;
         let start = start.as_deref().map(parts_of).transpose()?;
         let threads = pool(limits.threads)?;
         let fitting = limits.fitting()?;

@@ -189,7 +189,7 @@ class Cluster:
     async def _call(
         self, name: str, function: Callable[..., dict[str, Any]], call: dict[str, Any], home: Home, round: Round
     ) -> dict[str, Any]:
-        first = home.worker
+        first, repeated = home.worker, False
         for attempt in range(ATTEMPTS):
             try:
                 if home.data is None or home.data.status in ("cancelled", "lost", "error"):
@@ -214,9 +214,11 @@ class Cluster:
                 await self._made_again(home, fault)
                 home.worker = None
                 self.place(await self.threads())
+                repeated = True
                 round.repeated += 1
                 continue
-            if answer["worker"] != first:
+            if answer["worker"] != first and not repeated:
+                # Dask made it again by itself, or the worker was gone before it began.
                 round.repeated += 1
             home.worker = answer["worker"]
             return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import secrets
@@ -78,7 +79,7 @@ class _OnCluster(MKLEstimator):
     def __reduce__(self) -> Any:
         """A fitted estimator is pickled as the plain one, so that it can be read where there is no Dask; another one without its client."""
         if hasattr(self, "_model"):
-            return _as_it_is, (self.plain(),)
+            return copy.copy, (self.plain(),)
         return type(self), (), {**self.get_params(deep=False), "client": None}
 
     # -- fit ---------------------------------------------------------------------------------------------------------------------------
@@ -211,6 +212,7 @@ class _OnCluster(MKLEstimator):
         solving = Solving(
             cluster,
             positions,
+            json.dumps(machine),
             json.dumps(sharing),
             json.dumps({"name": self.solver}),
             len(settled),
@@ -402,7 +404,8 @@ class MKLClassifier(_OnCluster, _classifier.MKLClassifier):
         count = sum(own.count for own in summaries)
         if np.issubdtype(labels.dtype, np.number) and _core.looks_like_numbers(names, count):
             warnings.warn(
-                f"y has {len(classes)} different numbers in {count} samples, each of which is taken for a class; MKLRegressor predicts numbers",
+                f"y has {len(classes)} different numbers in {count} samples, each of which is taken for a class; "
+                "MKLRegressor predicts numbers",
                 DataWarning,
                 stacklevel=2,
             )
@@ -412,7 +415,8 @@ class MKLClassifier(_OnCluster, _classifier.MKLClassifier):
                     only = classes[next(iter(own_classes))]
                     rows = sum(own.tasks.get(task, 0) for own in summaries)
                     raise ValueError(
-                        f"task {task!r} has one class only, {only!r}, in its {rows} rows; leave the task out, or add samples of another class"
+                        f"task {task!r} has one class only, {only!r}, in its {rows} rows; leave the task out, or add "
+                        "samples of another class"
                     )
         if len(classes) > 2:
             lost = [name for at, name in enumerate(names) if at not in seen]

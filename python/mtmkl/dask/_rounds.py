@@ -38,6 +38,7 @@ class Solving:
     cluster: Cluster
     #: The positions of each batch's tasks among all.
     tasks: list[NDArray[np.uintp]]
+    machine: str
     sharing: str
     solver: str
     kernels: int
@@ -72,6 +73,7 @@ class Solving:
             left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
             passes = 0 if self.before is None else len(self.before.passes)
             self.outer = _core.Outer(
+                machine=self.machine,
                 sharing=self.sharing,
                 solver=self.solver,
                 tasks=self.count,
@@ -89,7 +91,7 @@ class Solving:
             models, gap = await self._finish(self.outer, answer)
             if gap is None or gap <= answer["tolerance"] or answer["status"] != "converged":
                 return models
-            start, self.before = answer["parts"], self.outer
+            start, self.before, self._shown = answer["parts"], self.outer, 0
             self.thetas.clear()
             self.tokens.clear()
         return models
@@ -102,6 +104,7 @@ class Solving:
                 continue
             match question["ask"]:
                 case "nothing":
+                    self._show(outer)
                     return
                 case "evaluate":
                     await self._evaluate(outer, question)
@@ -199,12 +202,13 @@ class Solving:
         return outer.take_proof(primal, constant, sensitivities)
 
     def _show(self, outer: _core.Outer) -> None:
-        passes = outer.passes
-        if self.progress is None or len(passes) <= self._shown:
+        if self.progress is None:
             return
-        self._shown = len(passes)
         names = ("number", "objective", "bound", "gap", "step", "inner_iterations", "seconds")
-        self.progress(dict(zip(names, passes[-1], strict=True)))
+        new = outer.passes[self._shown :]
+        self._shown += len(new)
+        for done in new:
+            self.progress(dict(zip(names, done, strict=True)))
 
 
 def _owned(answer: dict[str, Any]) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def _memory(wanted: float) -> float:
     with _guard:
         taken = sum(entry.batch.bytes for entry in _entries.get(worker, {}).values() if entry.batch is not None)
     left = (SHARE_OF_MEMORY * limit - taken) / 2**30
-    return float(max(min(wanted, left), 1e-3))
+    return float(min(wanted, max(left, 1e-3)))
 
 
 def evaluate(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:

@@ -105,18 +105,24 @@ impl Choice {
             }
         }
         let sharing = sharing.build(shape)?;
-        if machine.shrinks_kernels() && sharing.contains_zero() {
-            return Err(Error::Pair {
-                machine: machine.name().to_string(),
-                sharing: sharing.name().to_string(),
-                reason: "the spread of the samples only grows with the kernel weights, so in a set that contains θ = 0 the \
-                         optimum is θ = 0, a sphere of radius zero; choose a set of fixed mass: `simplex`, `box-simplex`, \
-                         `tang`, or fixed weights"
-                    .to_string(),
-            });
-        }
+        check_pair(machine.as_ref(), &sharing)?;
         Ok(Self { machine, sharing })
     }
+}
+
+/// Whether a machine and a sharing go together.
+fn check_pair(machine: &dyn Machine, sharing: &Sharing) -> Result<()> {
+    if !(machine.shrinks_kernels() && sharing.contains_zero()) {
+        return Ok(());
+    }
+    Err(Error::Pair {
+        machine: machine.name().to_string(),
+        sharing: sharing.name().to_string(),
+        reason: "the spread of the samples only grows with the kernel weights, so in a set that contains θ = 0 the \
+                 optimum is θ = 0, a sphere of radius zero; choose a set of fixed mass: `simplex`, `box-simplex`, \
+                 `tang`, or fixed weights"
+            .to_string(),
+    })
 }
 
 /// Whether the tasks that a kernel is between are known.

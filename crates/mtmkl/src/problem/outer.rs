@@ -1,10 +1,11 @@
 //! min over θ in Ψ of J(θ) without samples: all that an outer solver needs beside an engine. Whoever has the samples elsewhere solves this.
 
-use super::Fitting;
 use super::start::coarse_start;
+use super::{Fitting, check_pair};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
+use crate::machine::MachineSpec;
 use crate::model::{Model, Outcome, Seconds};
 use crate::pool::Pool;
 use crate::run::Status;
@@ -20,15 +21,23 @@ pub struct OuterProblem {
 }
 
 impl OuterProblem {
-    /// This sharing for so many tasks and kernels, and this solver.
+    /// This sharing for so many tasks of a machine and so many kernels, and this solver.
     ///
     /// # Errors
-    /// When a parameter is outside its range.
-    pub fn new(spec: SharingSpec, solver: SolverSpec, shape: Shape) -> Result<Self> {
+    /// When a parameter is outside its range, or machine and sharing do not go together.
+    pub fn new(
+        machine: &MachineSpec,
+        spec: SharingSpec,
+        solver: SolverSpec,
+        shape: Shape,
+    ) -> Result<Self> {
+        machine.check()?;
         solver.build()?;
+        let sharing = spec.build(shape)?;
+        check_pair(machine.build().as_ref(), &sharing)?;
         Ok(Self {
-            sharing: spec.build(shape)?,
             spec,
+            sharing,
             solver,
         })
     }
