@@ -267,8 +267,11 @@ class _OnCluster(MKLEstimator):
     async def _describe(self, cluster: Cluster, frames: list[_worker.Frame]) -> list[dict[str, Any]]:
         self._hand_out(cluster, "frame", frames)
         sets = sum(len(home.tasks) for home in cluster.homes)
-        call = {"sets": sets, "measure": True}
-        return await cluster.everywhere("describe", _worker.describe, [call] * len(frames))
+        described = await cluster.everywhere("describe", _worker.describe, [{"sets": sets}] * len(frames))
+        for own in described:
+            own["origins"] = np.split(own["origins"], np.cumsum(own["samples"])[:-1])
+            own["measured"] = np.split(own["measured"], np.cumsum(own["measured_samples"])[:-1])
+        return described
 
     def _hand_out(self, cluster: Cluster, name: str, values: list[Any]) -> None:
         """Each batch's own: by a task, so that Dask can make it again."""

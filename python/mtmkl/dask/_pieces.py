@@ -19,8 +19,9 @@ class Piece:
     """Some rows with their task, their target and how often each counts."""
 
     rows: NDArray[np.float64]
-    #: The task of each row in words; None without tasks.
-    tasks: NDArray[np.object_] | None
+    #: The names of its tasks, and which of them each row is of; None without tasks.
+    names: list[str]
+    tasks: NDArray[np.int64] | None
     targets: NDArray[Any] | None
     weights: Vector
     #: Where each row is among all rows of all pieces.
@@ -92,7 +93,12 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
         table.tasks is not None,
         None if names is None else [str(name) for name in names],
     )
-    piece = Piece(table.rows, table.tasks, labels, counted, np.arange(table.count, dtype=np.int64))
+    place: dict[str, int] = {}
+    tasks: NDArray[np.int64] | None = None
+    if table.tasks is not None:
+        named = (place.setdefault(name, len(place)) for name in table.tasks.tolist())
+        tasks = np.fromiter(named, dtype=np.int64, count=table.count)
+    piece = Piece(table.rows, list(place), tasks, labels, counted, np.arange(table.count, dtype=np.int64))
     return piece, columns
 
 
@@ -112,14 +118,16 @@ def summary(read: tuple[Piece, Columns], kind: str) -> Summary:
     """What a piece says of itself: tasks, classes, and sums of its columns."""
     piece, columns = read
     counts = piece.weights > 0
-    names: NDArray[Any] = np.array(["all"] * len(piece.rows), dtype=object) if piece.tasks is None else piece.tasks
-    distinct, codes, rows = np.unique(names.astype(str), return_inverse=True, return_counts=True)
-    found = Summary(len(piece.rows), columns, dict(zip(distinct.tolist(), rows.tolist(), strict=True)))
+    names = ["all"] if piece.tasks is None else piece.names
+    codes = np.zeros(len(piece.rows), dtype=np.int64) if piece.tasks is None else piece.tasks
+    found = Summary(len(piece.rows), columns, dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
     if kind == "labels" and piece.targets is not None:
-        found.every_class = np.unique(piece.targets).tolist()
-        found.class_type = piece.targets.dtype
-        for at, name in enumerate(distinct.tolist()):
-            found.classes[name] = np.unique(piece.targets[(codes == at) & counts]).tolist()
+        classes, own = np.unique(piece.targets, return_inverse=True)
+        found.every_class, found.class_type = classes.tolist(), piece.targets.dtype
+        has = np.zeros((len(names), len(classes)), dtype=bool)
+        has[codes[counts], own[counts]] = True
+        for name, of_task in zip(names, has, strict=True):
+            found.classes[name] = classes[of_task].tolist()
     used = piece.rows[counts]
     if len(used):
         weights = piece.weights[counts]
@@ -141,10 +149,10 @@ def part(read: tuple[Piece, Columns], first: int, tasks: set[str] | None) -> Pie
     piece, _ = read
     positions = piece.positions + first
     if tasks is None or piece.tasks is None:
-        return Piece(piece.rows, piece.tasks, piece.targets, piece.weights, positions)
-    own = np.array([name in tasks for name in piece.tasks.tolist()], dtype=bool)
+        return Piece(piece.rows, piece.names, piece.tasks, piece.targets, piece.weights, positions)
+    own = np.array([name in tasks for name in piece.names], dtype=bool)[piece.tasks]
     targets = None if piece.targets is None else piece.targets[own]
-    return Piece(piece.rows[own], piece.tasks[own], targets, piece.weights[own], positions[own])
+    return Piece(piece.rows[own], piece.names, piece.tasks[own], targets, piece.weights[own], positions[own])
 
 
 def merged(*pieces: Piece) -> Piece:
@@ -156,9 +164,12 @@ def merged(*pieces: Piece) -> Piece:
         present = [value for value in values if value is not None]
         return np.concatenate(present) if present else None
 
+    place: dict[str, int] = {}
+    codes = [np.array([place.setdefault(name, len(place)) for name in piece.names], dtype=np.int64) for piece in pieces]
     return Piece(
         together([piece.rows for piece in pieces]),
-        together([piece.tasks for piece in pieces]),
+        list(place),
+        together([None if piece.tasks is None else own[piece.tasks] for own, piece in zip(codes, pieces, strict=True)]),
         together([piece.targets for piece in pieces]),
         together([piece.weights for piece in pieces]),
         together([piece.positions for piece in pieces]),

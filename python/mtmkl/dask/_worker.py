@@ -123,7 +123,7 @@ def _sets(piece: Piece, frame: Frame) -> Sets:
         values, factors = codes.astype(np.float64), estimator._class_factors(codes, by_class)
     elif piece.targets is not None:
         values = aligned(piece.targets)
-    named = None if piece.tasks is None else piece.tasks.tolist()
+    named = None if piece.tasks is None else [piece.names[code] for code in piece.tasks.tolist()]
     found = _core.sample_sets(rows, named, frame.only, aligned(weights), values)
     names = [name for name, _, _ in found]
     origins = [own.astype(np.intp) for _, own, _ in found]
@@ -161,8 +161,10 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
                 "machines": machines,
                 "totals": sets.totals,
                 "samples": [len(own) for own in sets.origins],
-                "origins": [piece.positions[own] for own in sets.origins],
-                "measured": measured if call["measure"] else [],
+                # One array of all sets, which are cut apart again by their lengths: thousands of small ones take Dask long to send.
+                "origins": piece.positions[np.concatenate(sets.origins)],
+                "measured": np.concatenate(measured),
+                "measured_samples": [len(own) for own in measured],
                 "moments": (float(len(together)), mean, ((together - mean) ** 2).sum(axis=0)),
             }
 
