@@ -41,6 +41,7 @@ SECTIONS = [
     "samples_tasks",
     "samples_growth",
     "samples_largest",
+    "cluster",
 ]
 
 

@@ -15,6 +15,7 @@ import dask.dataframe
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 from distributed import Client, LocalCluster
 
 import mtmkl
@@ -273,3 +274,13 @@ def test_what_a_cluster_cannot_do_is_refused(client, table, parameters, words):
     X, y, _ = table
     with pytest.raises(ValueError, match=words):
         mtmkl.dask.MKLClassifier(task="site", client=client).set_params(**parameters).fit(X, y)
+
+
+def test_the_example_of_the_page_runs(tmp_path):
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    code = page.split("```python\n", 1)[1].split("```", 1)[0]
+    script = tmp_path / "example.py"
+    script.write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "12 tasks, proven to be within" in done.stdout and (tmp_path / "sites.mtmkl").exists()

@@ -314,9 +314,10 @@ impl Outer {
     }
 
     /// Ends the fit without an answer: nobody will tell anything any more.
-    fn abandon(&self) {
+    fn abandon(&self, py: Python<'_>) {
         self.stop.request();
-        *locked(&self.driver) = None;
+        // Whoever asks just now has it for a moment.
+        py.detach(|| *locked(&self.driver) = None);
     }
 
     /// The passes so far: number, objective, bound, gap, step, inner iterations, seconds.

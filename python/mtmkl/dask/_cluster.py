@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from distributed import Client, Future, KilledWorker
+from distributed import Client, Future, KilledWorker, fire_and_forget
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 
@@ -161,8 +161,9 @@ class Cluster:
             moved = min(load[source], key=lambda home: (home.cost, home.number))
             load[source].remove(moved)
             load[idle[0]].append(moved)
-            # It stays in the memory of the worker that it leaves until then.
-            self.client.submit(_worker.forget, self.run, moved.number, workers=[source], pure=False, key=self._key("forget", moved, 0))
+            # The worker that it leaves gives its memory back.
+            key = self._key("forget", moved, 0)
+            fire_and_forget(self.client.submit(_worker.forget, self.run, moved.number, workers=[source], pure=False, key=key))
             moved.worker = idle[0]
 
     def _key(self, name: str, home: Home, attempt: int) -> str:
