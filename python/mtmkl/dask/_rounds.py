@@ -189,8 +189,9 @@ class Solving:
                 call |= {"prove": True, "thetas": {number: self.thetas[number][rows] for number in call["tokens"]}}
             answers = await self.cluster.everywhere("machines", _worker.finish, calls)
         gap = self._proven(outer, answers) if is_lost or self.prove else None
+        models = await asyncio.gather(*(asyncio.to_thread(_core.Model.from_bytes, answer["model"]) for answer in answers))
         # What rounding to single precision costs is not won back by going on.
-        return [_core.Model.from_bytes(answer["model"]) for answer in answers], gap if is_lost else None
+        return list(models), gap if is_lost else None
 
     def _proven(self, outer: _core.Outer, answers: list[dict[str, Any]]) -> float:
         primal, constant = np.empty(self.count), np.empty(self.count)
