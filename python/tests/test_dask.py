@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import pickle
 import re
 import subprocess
@@ -284,3 +285,10 @@ def test_the_example_of_the_page_runs(tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "12 tasks, proven to be within" in done.stdout and (tmp_path / "sites.mtmkl").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_the_plain_ones_and_four_more(name):
+    plain, own = (inspect.signature(getattr(module, name)).parameters for module in (mtmkl, mtmkl.dask))
+    assert {key: value.default for key, value in own.items() if key in plain} == {key: value.default for key, value in plain.items()}
+    assert list(own)[len(plain) :] == ["client", "batches", "timeout", "progress"]

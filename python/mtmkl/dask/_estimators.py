@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import json
 import secrets
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from .. import _classifier, _core, _one_class, _regressor
 from .._base import MKLEstimator, class_values
 from .._classifier import discrete, ordered
 from .._kernels import resolve
-from .._sharing import sharing_spec
+from .._sharing import Sharing, sharing_spec
 from .._table import text
 from .._transfer import is_wanted
 from .._warnings import DataWarning
@@ -29,8 +28,8 @@ from ._data import Pieces, batched, given, is_lazy, pieces_of
 from ._pieces import Summary, aligned, spread
 from ._rounds import Solving, bar
 
-#: What the estimators here take beside the parameters of the plain ones, with what it is where nothing is said.
-_FURTHER: dict[str, Any] = {"client": None, "batches": None, "timeout": 60.0, "progress": None}
+#: What the estimators here take beside the parameters of the plain ones.
+_FURTHER = ("client", "batches", "timeout", "progress")
 
 
 class _OnCluster(MKLEstimator):
@@ -43,24 +42,6 @@ class _OnCluster(MKLEstimator):
     batches: int | None
     timeout: float
     progress: Any
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives the class an __init__ with the parameters of the plain one and of a cluster: scikit-learn reads them from its signature."""
-        super().__init_subclass__(**kwargs)
-        if "_plain_class" not in vars(cls):
-            return
-        plain = inspect.signature(cls._plain_class.__init__)
-        further = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default) for name, default in _FURTHER.items()]
-        signature = plain.replace(parameters=[*plain.parameters.values(), *further], return_annotation=None)
-
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            for name, value in list(bound.arguments.items())[1:]:
-                setattr(self, name, value)
-
-        __init__.__signature__ = signature  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[method-assign]
 
     # -- the plain one -----------------------------------------------------------------------------------------------------------------
 
@@ -386,6 +367,75 @@ class MKLClassifier(_OnCluster, _classifier.MKLClassifier):
 
     _plain_class = _classifier.MKLClassifier
 
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        machine: str = "svc",
+        C: float | Literal["auto"] | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        multiclass: Literal["ovo", "ova"] = "ovo",
+        probability: bool = False,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            machine=machine,
+            C=C,
+            class_weight=class_weight,
+            multiclass=multiclass,
+            probability=probability,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+
     def _goal(self, summaries: list[Summary], estimator: MKLEstimator) -> tuple[dict[str, Any], Callable[[list[str] | None], Any]]:
         every = [value for own in summaries for value in own.every_class]
         kinds = {own.class_type for own in summaries}
@@ -456,6 +506,75 @@ class MKLRegressor(_OnCluster, _regressor.MKLRegressor):
 
     _plain_class = _regressor.MKLRegressor
 
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        machine: str = "krr",
+        alpha: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = 1.0,
+        epsilon: float = 0.1,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        target_scale: str = "standard",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            machine=machine,
+            alpha=alpha,
+            C=C,
+            epsilon=epsilon,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            target_scale=target_scale,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+
     def predict(self, X: Any, task: Any = None) -> Any:
         """As `mtmkl.MKLRegressor.predict`; lazily on a dask collection."""
         return self._lazily("predict", X, task, None, np.float64) if is_lazy(X) else super().predict(X, task)
@@ -474,6 +593,67 @@ class MKLOneClassSVM(_OutlierOnCluster, _one_class.MKLOneClassSVM):
 
     _plain_class = _one_class.MKLOneClassSVM
 
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        nu: float = 0.5,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            nu=nu,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+
     def predict(self, X: Any, task: Any = None) -> Any:
         """As `mtmkl.MKLOneClassSVM.predict`; lazily on a dask collection."""
         return self._lazily("predict", X, task, None, np.int64) if is_lazy(X) else super().predict(X, task)
@@ -487,6 +667,67 @@ class MKLSVDD(_OutlierOnCluster, _one_class.MKLSVDD):
     """`mtmkl.MKLSVDD` on a Dask cluster; further parameters are those of `mtmkl.dask.MKLClassifier`."""
 
     _plain_class = _one_class.MKLSVDD
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        nu: float = 0.5,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            nu=nu,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
 
     def predict(self, X: Any, task: Any = None) -> Any:
         """As `mtmkl.MKLSVDD.predict`; lazily on a dask collection."""
