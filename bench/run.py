@@ -42,6 +42,7 @@ SECTIONS = [
     "samples_tasks",
     "samples_growth",
     "samples_largest",
+    "cluster",
 ]
 
 

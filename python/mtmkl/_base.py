@@ -174,29 +174,9 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             names, origins, counts = [target_name or "all"], [own_rows.astype(np.intp)], [own_weights]
             sets = [{**self._set(table, origins[0], kernels), "tasks": (shared.between, of)}]
             extra = {**(extra or {}), "transfer": shared.about}
-        tasks: list[Task] = []
-        totals: list[float] = []
-        for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
-            own = count if factors is None else count * factors(members, count)
-            for label, targets in self._targets(frame, name, None if values is None else values[members]):
-                is_own = np.ones(len(members), dtype=bool) if targets is None else ~np.isnan(targets)
-                totals.append(float(own[is_own].sum()))
-                tasks.append(
-                    {
-                        "name": label,
-                        "samples": number,
-                        "rows": None if is_own.all() else np.flatnonzero(is_own).tolist(),
-                        "kind": self._kind,
-                        "targets": None if targets is None else np.ascontiguousarray(targets[is_own]),
-                        "weights": None if np.all(own[is_own] == 1.0) else own[is_own],
-                    }
-                )
+        tasks, totals = self._tasks(frame, names, origins, counts, values, factors)
         machine, shares = self._machine(totals)
-        for entry, scale in zip(tasks, shares, strict=True):
-            if scale != 1.0:
-                rows = origins[entry["samples"]] if entry["rows"] is None else entry["rows"]
-                given = np.ones(len(rows)) if entry["weights"] is None else entry["weights"]
-                entry["weights"] = given * scale
+        weigh(tasks, shares, origins)
         sharing = sharing_spec(
             self.sharing,
             {name: self._number(name) for name in ("p", "q", "radius")},
@@ -224,6 +204,35 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             arguments["counts"] = counts
         self._learn(Problem(arguments, kernels, frame, origins, totals, counts, factors, extra or {}))
         return self
+
+    def _tasks(
+        self,
+        frame: _core.Frame,
+        names: Sequence[str],
+        origins: Sequence[NDArray[np.intp]],
+        counts: Sequence[Vector],
+        values: Vector | None,
+        factors: Factors | None,
+    ) -> tuple[list[Task], list[float]]:
+        """The machines on each sample set as tasks of the core, and the sum of the weights of each."""
+        tasks: list[Task] = []
+        totals: list[float] = []
+        for number, (name, members, count) in enumerate(zip(names, origins, counts, strict=True)):
+            own = count if factors is None else count * factors(members, count)
+            for label, targets in self._targets(frame, name, None if values is None else values[members]):
+                is_own = np.ones(len(members), dtype=bool) if targets is None else ~np.isnan(targets)
+                totals.append(float(own[is_own].sum()))
+                tasks.append(
+                    {
+                        "name": label,
+                        "samples": number,
+                        "rows": None if is_own.all() else np.flatnonzero(is_own).tolist(),
+                        "kind": self._kind,
+                        "targets": None if targets is None else np.ascontiguousarray(targets[is_own]),
+                        "weights": None if np.all(own[is_own] == 1.0) else own[is_own],
+                    }
+                )
+        return tasks, totals
 
     def _targets(self, frame: _core.Frame, name: str, values: Vector | None) -> list[tuple[str, Vector | None]]:
         """The name and the targets of each machine on these rows of a task; nan for rows that it is not about."""
@@ -323,7 +332,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         }
 
     def _notes(self, frame: _core.Frame, origins: Sequence[NDArray[np.intp]], extra: dict[str, Any]) -> dict[str, str]:
-        plain = {name: value for name, value in self.get_params(deep=False).items() if _is_plain(value)}
+        plain = {name: value for name, value in self._kept_params().items() if _is_plain(value)}
         about = {
             "estimator": type(self).__name__,
             "parameters": plain,
@@ -336,6 +345,11 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             "settings": "".join(f"{name} = {_toml(value)}\n" for name, value in plain.items() if value is not None),
             "python": json.dumps(about),
         }
+
+    def _kept_params(self) -> dict[str, Any]:
+        """The parameters that belong to the model."""
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        return parameters
 
     def _not_converged(self) -> str:
         reasons = {
@@ -395,13 +409,25 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.support_ = every[order]
         are_sparse = any(sparse.issparse(part) for part in vectors)
         self._support_vectors = (sparse.vstack(vectors, format="csr") if are_sparse else np.concatenate(vectors))[order]
-        where = {int(row): at for at, row in enumerate(self.support_)}
-        coefficients = np.zeros((len(model.task_names), len(every)))
-        for task, number in enumerate(model.task_sets):
-            at, beta = model.support(task)
-            coefficients[task, [where[int(row)] for row in places[number][at.astype(np.intp)]]] = beta
-        self.dual_coef_ = coefficients
+        # Where the support rows of each sample set are among all. A matrix of all tasks and rows is made when it is asked for.
+        position = np.empty(len(every), dtype=np.intp)
+        position[order] = np.arange(len(every))
+        self._places_of: dict[int, NDArray[np.intp]] = {}
+        start = 0
+        for number, own in places.items():
+            self._places_of[number] = position[start : start + len(own)]
+            start += len(own)
         self.intercept_ = model.offsets
+
+    @property
+    def dual_coef_(self) -> Matrix:
+        """β of each machine (rows) on the support rows (columns, in the order of ``support_``)."""
+        check_is_fitted(self)
+        coefficients = np.zeros((len(self._model.task_names), len(self.support_)))
+        for task, number in enumerate(self._model.task_sets):
+            at, beta = self._model.support(task)
+            coefficients[task, self._places_of[number][at.astype(np.intp)]] = beta
+        return coefficients
 
     @property
     def support_vectors_(self) -> Rows:
@@ -605,7 +631,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             The page.
         """
         check_is_fitted(self)
-        settings = [(name, str(value)) for name, value in self.get_params(deep=False).items() if value is not None]
+        settings = [(name, str(value)) for name, value in self._kept_params().items() if value is not None]
         page = self._model.report(type(self).__name__, settings)
         if path is not None:
             target = Path(path)
@@ -635,6 +661,15 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = isinstance(self.kernels, str) and self.kernels == "precomputed"
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
+
+
+def weigh(tasks: Sequence[Task], shares: Sequence[float], origins: Sequence[NDArray[np.intp]]) -> None:
+    """Multiplies the weights of each task by its factor."""
+    for entry, scale in zip(tasks, shares, strict=True):
+        if scale != 1.0:
+            rows = origins[entry["samples"]] if entry["rows"] is None else entry["rows"]
+            given = np.ones(len(rows)) if entry["weights"] is None else entry["weights"]
+            entry["weights"] = given * scale
 
 
 def _support_rows(model: _core.Model, set: int) -> tuple[NDArray[np.uintp], Rows]:

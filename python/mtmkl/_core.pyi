@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from ._types import Limits, New, Set, Task
 
 __all__ = [
+    "Batch",
     "Frame",
     "Model",
+    "Outer",
     "Search",
     "Transfer",
     "__version__",
@@ -20,11 +22,14 @@ __all__ = [
     "is_gap",
     "kernel_specs",
     "looks_like_numbers",
+    "measured_rows",
     "name_order",
     "named",
     "program",
     "sample_sets",
+    "scales_of_moments",
     "search_tolerance",
+    "settled_kernels",
     "sharings",
     "task_groups",
     "task_levels",
@@ -118,6 +123,84 @@ class Model:
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
 @final
+class Batch:
+    def __new__(
+        cls,
+        *,
+        kernels: Sequence[tuple[str | None, str]],
+        machine: str,
+        normalize: str,
+        target_scale: str,
+        definiteness: str,
+        sets: Sequence[Set],
+        tasks: Sequence[Task],
+        limits: Limits,
+    ) -> Batch: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def storage(self) -> str: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def known(self) -> list[int]: ...
+    def descend(self) -> bool: ...
+    def ascend(self, adopt: bool) -> None: ...
+    def evaluate(
+        self,
+        number: int,
+        theta: NDArray[np.float64],
+        *,
+        accuracy: float,
+        curvature: bool,
+        keep: Sequence[int],
+        seconds: float | None = None,
+    ) -> dict[str, Any]: ...
+    def prove(
+        self, theta: NDArray[np.float64], machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
+    def model(self, theta: NDArray[np.float64], machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]]) -> Model: ...
+
+@final
+class Outer:
+    def __new__(
+        cls,
+        *,
+        machine: str,
+        sharing: str,
+        solver: str,
+        tasks: int,
+        kernels: int,
+        limits: Limits,
+        start: Sequence[NDArray[np.float64]] | None = None,
+    ) -> Outer: ...
+    def ask(self, seconds: float) -> dict[str, Any] | None: ...
+    def tell(self, parts: Sequence[tuple[NDArray[np.uintp], Mapping[str, Any]]]) -> None: ...
+    def tell_coarser(self, found: bool) -> None: ...
+    def tell_finer(self) -> None: ...
+    def stop(self) -> None: ...
+    def abandon(self) -> None: ...
+    @property
+    def passes(self) -> list[list[float]]: ...
+    @property
+    def own_seconds(self) -> float: ...
+    def result(self) -> dict[str, Any]: ...
+    def machines(self, tasks: NDArray[np.uintp]) -> tuple[list[int], list[list[tuple[int, float]]]]: ...
+    def take_proof(self, primal: NDArray[np.float64], constant: NDArray[np.float64], sensitivities: NDArray[np.float64]) -> float: ...
+    def model(
+        self,
+        parts: Sequence[Model],
+        order: Sequence[tuple[int, int]],
+        *,
+        kernel_seconds: float,
+        solve_seconds: float,
+        notes: Mapping[str, str],
+        before: Outer | None = None,
+    ) -> Model: ...
+
+@final
 class Frame:
     def __new__(
         cls,
@@ -199,6 +282,17 @@ def sample_sets(
     same: NDArray[np.float64] | None,
 ) -> list[tuple[str, NDArray[np.uintp], NDArray[np.float64]]]: ...
 def balanced(classes: int, codes: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def measured_rows(rows: NDArray[np.float64], sets: int) -> NDArray[np.uintp]: ...
+def scales_of_moments(
+    moments: Sequence[tuple[float, float, float, float, bool]], scale: str, kernels: Sequence[str]
+) -> list[tuple[float, float]]: ...
+def settled_kernels(
+    kernels: Sequence[tuple[str | None, str]],
+    normalize: str | None,
+    columns: Sequence[str],
+    sets: Sequence[NDArray[np.float64]],
+    moments: Sequence[tuple[float, float, float]],
+) -> tuple[list[tuple[str, str]], str]: ...
 def looks_like_numbers(values: Sequence[str], rows: int) -> bool: ...
 def kernel_specs(spec: str) -> list[str]: ...
 def usual_kernels() -> list[str]: ...

@@ -82,7 +82,7 @@ pub(crate) fn pool(threads: usize) -> PyResult<Pool> {
 }
 
 /// A panic is our fault, whatever the input was.
-fn broken() -> PyErr {
+pub(crate) fn broken() -> PyErr {
     PyRuntimeError::new_err(
         "mtmkl broke down: this is a fault of mtmkl, not of your data; please report it with the lines that stand above",
     )

@@ -314,7 +314,10 @@ pub(crate) fn read<T: serde::de::DeserializeOwned>(what: &'static str, text: &st
 }
 
 /// A word for a choice.
-fn read_word<T: serde::de::DeserializeOwned>(what: &'static str, word: &str) -> PyResult<T> {
+pub(crate) fn read_word<T: serde::de::DeserializeOwned>(
+    what: &'static str,
+    word: &str,
+) -> PyResult<T> {
     serde_json::from_value(word.into()).map_err(|error| errors::unreadable(what, &error))
 }
 

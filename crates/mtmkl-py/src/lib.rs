@@ -5,12 +5,15 @@
 //! left empty: the tests are in Python.
 #![cfg(not(test))]
 
+mod batch;
 mod convert;
 mod defaults;
 mod enter;
 mod errors;
 mod fit;
+mod measure;
 mod model;
+mod outer;
 mod program;
 mod rows;
 mod search;
@@ -28,6 +31,8 @@ static MEMORY: MiMalloc = MiMalloc;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use super::batch::Batch;
+    #[pymodule_export]
     use super::defaults::sharings;
     #[pymodule_export]
     use super::defaults::task_levels;
@@ -44,7 +49,11 @@ mod _core {
     #[pymodule_export]
     use super::fit::kernel_specs;
     #[pymodule_export]
+    use super::measure::{measured_rows_of, scales_of_moments, settled_kernels};
+    #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::outer::Outer;
     #[pymodule_export]
     use super::program::program;
     #[pymodule_export]

@@ -44,7 +44,7 @@ pub use notes::{
     FRAME, TRAINING_ROWS, calibration_of, frame_of, keep, keep_calibration, training_rows_of,
 };
 pub use records::Records;
-pub use scale::{Scaling, usual_scaling};
+pub use scale::{Moments, Scaling, usual_scaling};
 pub use shares::{VarianceShares, variance_shares};
 pub use split::{sample, split, strata};
 pub use table::{Lines, Skipped, Table};

@@ -52,33 +52,60 @@ impl Scaling {
                 .map(move |(at, &value)| (value, weight(at)))
                 .filter(|(_, weight)| *weight > 0.0)
         };
-        let inverse = |width: f64| if width > 0.0 { width.recip() } else { 0.0 };
         let low = counted().fold(f64::INFINITY, |low, (value, _)| low.min(value));
         let high = counted().fold(f64::NEG_INFINITY, |high, (value, _)| high.max(value));
-        let range = high - low;
+        let mut moments = Moments {
+            low,
+            high,
+            ..Moments::default()
+        };
+        if self == Self::Standard {
+            let mean = |of: &dyn Fn(f64) -> f64| {
+                let terms = counted().map(|(value, weight)| (weight * of(value), weight));
+                let (sum, total) = terms.fold((0.0, 0.0), |(sum, total), (term, weight)| {
+                    (sum + term, total + weight)
+                });
+                sum / total
+            };
+            moments.middle = mean(&|value| value);
+            moments.deviation = mean(&|value| (value - moments.middle).powi(2)).sqrt();
+            moments.is_binary = counted().all(|(value, _)| value == low || value == high);
+        }
+        self.of_moments(&moments)
+    }
+
+    /// The same from what is known of the column.
+    pub fn of_moments(self, moments: &Moments) -> (f64, f64) {
+        let inverse = |width: f64| if width > 0.0 { width.recip() } else { 0.0 };
+        let range = moments.high - moments.low;
         match self {
             Self::None => (0.0, 1.0),
-            Self::Minmax => (low, inverse(range)),
+            Self::Minmax => (moments.low, inverse(range)),
             Self::Standard => {
-                let mean = |of: &dyn Fn(f64) -> f64| {
-                    let terms = counted().map(|(value, weight)| (weight * of(value), weight));
-                    let (sum, total) = terms.fold((0.0, 0.0), |(sum, total), (term, weight)| {
-                        (sum + term, total + weight)
-                    });
-                    sum / total
-                };
-                let middle = mean(&|value| value);
-                let deviation = mean(&|value| (value - middle).powi(2)).sqrt();
-                let is_binary = counted().all(|(value, _)| value == low || value == high);
-                let spread = if is_binary {
+                let spread = if moments.is_binary {
                     0.5 * range
                 } else {
-                    deviation.max(range / SPREADS)
+                    moments.deviation.max(range / SPREADS)
                 };
-                (short(middle), inverse(short(spread)))
+                (short(moments.middle), inverse(short(spread)))
             }
         }
     }
+}
+
+/// What a scale is learned from: the values of a column that count, in short.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moments {
+    /// The least.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+    /// The weighted mean.
+    pub middle: f64,
+    /// The weighted standard deviation.
+    pub deviation: f64,
+    /// Whether there are no others than the least and the largest.
+    pub is_binary: bool,
 }
 
 /// To 40 binary digits: the order in which rows are added up shows in the last few of 53 only.

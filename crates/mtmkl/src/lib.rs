@@ -72,8 +72,8 @@ pub use ledger::Ledger;
 pub use model::{CrossGram, Input, Model};
 pub use pool::Pool;
 pub use problem::{
-    Fitting, Normalization, Precision, Preparation, Prepared, Problem, ProblemSpec, TargetScale,
-    TargetUnit,
+    Fitting, Normalization, OuterProblem, Precision, Preparation, Prepared, Problem, ProblemSpec,
+    Proven, TargetScale, TargetUnit,
 };
 pub use registry::Registry;
 pub use run::{Observer, Pass, Round, Rounds, Run, Status, Stop};

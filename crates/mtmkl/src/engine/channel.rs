@@ -10,7 +10,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel as pipe};
 use std::time::Duration;
 
-use super::{Engine, Evaluation, Fitted, Mixture, Request};
+use super::{Engine, Evaluation, Fitted, Mixture, Request, Solve};
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
 
@@ -35,6 +35,10 @@ pub enum Question {
     Machines(Vec<usize>),
     /// For each task a mixture of its β: [`Answer::Mixtures`].
     Mixtures(Vec<Mixture>),
+    /// Whether there is a coarser problem, on part of the samples: [`Answer::Coarser`]. If so, what is asked from then on is about that one.
+    Coarser,
+    /// The end of the coarser problem: the one before it starts from where that has got to. [`Answer::Finer`].
+    Finer,
 }
 
 /// What is told in return.
@@ -47,6 +51,10 @@ pub enum Answer {
     Machines(Vec<Fitted>),
     /// To [`Question::Mixtures`].
     Mixtures(Vec<Vec<f64>>),
+    /// To [`Question::Coarser`].
+    Coarser(bool),
+    /// To [`Question::Finer`].
+    Finer,
     /// It cannot be answered, for this reason: the fit ends with it.
     Failure(String),
 }
@@ -61,6 +69,8 @@ pub struct ChannelEngine {
     evaluations: usize,
     keep: Vec<usize>,
     start: Option<Vec<Vec<f64>>>,
+    /// Whether the other end is asked for coarser problems.
+    coarse: bool,
 }
 
 /// The other end: asks what the solver wants to know, and tells it.
@@ -82,6 +92,7 @@ pub fn channel(shape: Shape, concave: bool) -> (ChannelEngine, Driver) {
         evaluations: 0,
         keep: Vec::new(),
         start: None,
+        coarse: false,
     };
     let driver = Driver {
         questions: asked,
@@ -111,6 +122,15 @@ impl Driver {
 }
 
 impl ChannelEngine {
+    /// The same, whose other end knows of coarser problems: [`Question::Coarser`] and [`Question::Finer`] are asked.
+    #[must_use]
+    pub fn with_coarser(self) -> Self {
+        Self {
+            coarse: true,
+            ..self
+        }
+    }
+
     fn ask(&self, question: Question) -> Result<Answer> {
         let gone = || Error::Engine("its other end has gone away".to_string());
         self.questions.send(question).map_err(|_| gone())?;
@@ -200,5 +220,23 @@ impl Engine for ChannelEngine {
     fn start_from(&mut self, beta: &[Vec<f64>]) -> Result<()> {
         self.start = Some(beta.to_vec());
         Ok(())
+    }
+
+    fn coarser(&mut self, solve: &mut Solve<'_>) -> Result<bool> {
+        if !self.coarse {
+            return Ok(false);
+        }
+        match self.ask(Question::Coarser)? {
+            Answer::Coarser(false) => return Ok(false),
+            Answer::Coarser(true) => {}
+            _ => return Err(unfitting("not whether there is a coarser problem")),
+        }
+        let keep = std::mem::take(&mut self.keep);
+        solve(self)?;
+        self.keep = keep;
+        match self.ask(Question::Finer)? {
+            Answer::Finer => Ok(true),
+            _ => Err(unfitting("not that the coarser problem is over")),
+        }
     }
 }

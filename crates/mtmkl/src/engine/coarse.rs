@@ -40,8 +40,13 @@ struct Coarser {
 }
 
 impl LocalEngine {
+    /// The smaller problem, where there is memory for it and it says enough.
+    pub(super) fn coarser_self(&self) -> Option<Coarse> {
+        self.room.coarse.then(|| self.coarse()).flatten()
+    }
+
     /// The problem on a quarter of each sample set, or `None` where a task would be left with too little.
-    pub(super) fn coarse(&self) -> Option<Coarse> {
+    fn coarse(&self) -> Option<Coarse> {
         let chosen: Vec<Vec<usize>> = self
             .grams
             .iter()

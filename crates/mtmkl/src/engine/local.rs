@@ -493,7 +493,7 @@ impl Engine for LocalEngine {
     }
 
     fn coarser(&mut self, solve: &mut Solve<'_>) -> Result<bool> {
-        let Some(mut coarse) = self.room.coarse.then(|| self.coarse()).flatten() else {
+        let Some(mut coarse) = self.coarser_self() else {
             return Ok(false);
         };
         solve(&mut coarse.engine)?;

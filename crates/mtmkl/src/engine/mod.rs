@@ -5,12 +5,14 @@
 
 mod channel;
 mod coarse;
+mod levels;
 mod local;
 mod room;
 mod spanned;
 
 pub use channel::{Answer, ChannelEngine, Driver, Question, channel};
 pub(crate) use coarse::coarser;
+pub use levels::Levels;
 pub(crate) use local::{Local, TaskData};
 pub(crate) use room::{Needs, Room};
 pub(crate) use spanned::rounding_of_span;

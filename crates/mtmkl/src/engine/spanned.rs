@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::coarse::Coarse;
 use super::local::{Local, LocalEngine};
 use super::{Engine, Evaluation, Fitted, LocalMaxima, Mixture, Request, Solve};
 use crate::error::{Error, Result};
@@ -50,6 +51,21 @@ impl Spanned {
             inner: LocalEngine::new(parts),
             span,
         }
+    }
+}
+
+impl Spanned {
+    /// The engine on part of the samples. With so many kernels that they are combinations of fewer, a part says nothing of their weights.
+    pub(super) fn coarser_self(&self) -> Option<Coarse> {
+        match &self.span {
+            Some(_) => None,
+            None => self.inner.coarser_self(),
+        }
+    }
+
+    /// Starts from there.
+    pub(super) fn adopt(&mut self, coarse: &Coarse) {
+        self.inner.adopt(coarse);
     }
 }
 
@@ -118,12 +134,13 @@ impl Engine for Spanned {
         self.inner.start_from(beta)
     }
 
-    /// With so many kernels, a part of the samples says nothing of their weights.
     fn coarser(&mut self, solve: &mut Solve<'_>) -> Result<bool> {
-        match &self.span {
-            Some(_) => Ok(false),
-            None => self.inner.coarser(solve),
-        }
+        let Some(mut coarse) = self.coarser_self() else {
+            return Ok(false);
+        };
+        solve(&mut coarse.engine)?;
+        self.adopt(&coarse);
+        Ok(true)
     }
 
     fn bytes(&self) -> u64 {

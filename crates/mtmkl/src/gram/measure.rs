@@ -20,10 +20,52 @@ const SMALL: f64 = 1e-8;
 /// The key of a statistic, the columns, and s(x, z) of all pairs by set.
 type Known = (String, Option<Vec<usize>>, Vec<Vec<f64>>);
 
+/// How many rows of each of so many sample sets are looked at.
+fn most_rows(sets: usize) -> usize {
+    let mut most = ROWS;
+    while most > 2 && most * most * sets > ROWS * ROWS {
+        most -= 1;
+    }
+    most
+}
+
+/// The rows of a sample set, one of so many, in which kernels are measured, in the order in which they are looked at. Whoever has the sets in
+/// different places measures these together and gets the same numbers.
+pub fn measured_rows(samples: &Samples, sets: usize) -> Vec<usize> {
+    Sampled::new(samples, most_rows(sets)).chosen
+}
+
+/// What is known of all values in a column: Σ 1, Σ x / Σ 1 and Σ (x − mean)².
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ColumnMoments {
+    /// How many there are.
+    pub count: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// The sum of their squared distances from it.
+    pub squares: f64,
+}
+
+/// The variance of all values in some columns.
+fn pooled(columns: &[ColumnMoments]) -> f64 {
+    let count: f64 = columns.iter().map(|column| column.count).sum();
+    let sum: f64 = columns
+        .iter()
+        .map(|column| column.count * column.mean)
+        .sum();
+    let mean = sum / count.max(1.0);
+    let about = |column: &ColumnMoments| {
+        column.squares + column.count * (column.mean - mean) * (column.mean - mean)
+    };
+    columns.iter().map(about).sum::<f64>() / count.max(1.0)
+}
+
 /// Some rows of each sample set, in which kernels are measured.
 #[derive(Debug)]
 pub(crate) struct Measured<'a> {
     sets: Vec<Sampled<'a>>,
+    /// What is known of all rows, by column, where those at hand are not all.
+    moments: Option<&'a [ColumnMoments]>,
     /// s(x, z) of all pairs, by set, of the statistic and columns asked for last.
     last: Option<Known>,
 }
@@ -100,14 +142,17 @@ fn compare(a: &[f64], b: &[f64]) -> Ordering {
 
 impl<'a> Measured<'a> {
     pub(crate) fn new(sets: &'a [Samples]) -> Self {
-        let mut most = ROWS;
-        while most > 2 && most * most * sets.len() > ROWS * ROWS {
-            most -= 1;
-        }
+        let most = most_rows(sets.len());
         Self {
             sets: sets.iter().map(|set| Sampled::new(set, most)).collect(),
+            moments: None,
             last: None,
         }
+    }
+
+    /// The same, where this is known of the columns of all rows.
+    pub(crate) fn knowing(self, moments: Option<&'a [ColumnMoments]>) -> Self {
+        Self { moments, ..self }
     }
 
     /// s(x, z) of all pairs, by set.
@@ -204,6 +249,14 @@ impl<'a> Measured<'a> {
 
     /// The variance of all values in the columns of a view, and how many columns these are.
     pub(crate) fn spread(&self, view: &KernelView) -> Result<(f64, usize)> {
+        if let (Some(moments), Some(set)) = (self.moments, self.sets.first()) {
+            let columns = view.columns.resolve(set.samples.columns())?;
+            let own: Vec<ColumnMoments> = match columns {
+                Some(columns) => columns.iter().map(|&column| moments[column]).collect(),
+                None => moments.to_vec(),
+            };
+            return Ok((pooled(&own), own.len()));
+        }
         let (mut count, mut sum, mut squares, mut width) = (0.0, 0.0, 0.0, 0);
         // Twice through the values: Σ(x − mean)², in which nothing cancels.
         for pass in 0..2 {
@@ -327,6 +380,58 @@ mod tests {
         assert_eq!(of(&set), of(&moved));
         // ‖x − z‖² of five normal columns is 2 χ²₅, whose median is 8.70.
         assert!((of(&set).0 - 8.70).abs() < 0.3);
+    }
+
+    /// Rows of each set, and moments of the columns, say the same as all of them.
+    #[test]
+    fn sets_in_different_places_are_measured_together() {
+        let sets = [normal(1500, 4, 6), normal(900, 4, 7), normal(40, 4, 8)];
+        let some: Vec<Samples> = (sets.iter())
+            .map(|set| {
+                let chosen = measured_rows(set, sets.len());
+                let RowValues::Dense(values) = set.rows().select(chosen.iter().copied()) else {
+                    panic!("dense rows")
+                };
+                Samples::new(values, chosen.len(), 4).unwrap()
+            })
+            .collect();
+        let moments: Vec<ColumnMoments> = (0..4)
+            .map(|column| {
+                let of = |set: &Samples| -> Vec<f64> {
+                    (0..set.count())
+                        .map(|row| set.rows().row(row)[column])
+                        .collect()
+                };
+                let values: Vec<f64> = sets.iter().flat_map(of).collect();
+                let count = values.len() as f64;
+                let mean = values.iter().sum::<f64>() / count;
+                let squares = values.iter().map(|value| (value - mean).powi(2)).sum();
+                ColumnMoments {
+                    count,
+                    mean,
+                    squares,
+                }
+            })
+            .collect();
+        let view = parse_kernel("rbf:sigma=1@f1,f3").unwrap();
+        let statistic = crate::kernel::base::SquaredDistance;
+        let (mut all, mut few) = (
+            Measured::new(&sets),
+            Measured::new(&some).knowing(Some(&moments)),
+        );
+        assert_eq!(
+            all.median(&view, &statistic).unwrap(),
+            few.median(&view, &statistic).unwrap()
+        );
+        let kernel = view.kernel.as_ref();
+        assert_eq!(
+            all.variance(&view, kernel).unwrap(),
+            few.variance(&view, kernel).unwrap()
+        );
+        let ((one, width), (other, columns)) =
+            (all.spread(&view).unwrap(), few.spread(&view).unwrap());
+        assert!((one - other).abs() < 1e-12 * one);
+        assert_eq!((width, columns), (2, 2));
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) use build::Built;
 pub(crate) use cross::{CrossKernels, CrossPiece};
 pub use definiteness::Definiteness;
 pub(crate) use measure::Measured;
+pub use measure::{ColumnMoments, measured_rows};
 pub(crate) use memory::Memory;
 pub(crate) use normaliser::Normaliser;
 pub use operator::{ByChange, Image, OnSupport, Operator, by_kernel};

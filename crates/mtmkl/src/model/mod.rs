@@ -2,6 +2,7 @@
 
 mod file;
 mod header;
+mod join;
 mod kernels;
 mod origins;
 mod parts;
@@ -221,35 +222,13 @@ impl Model {
         witness: Vec<Vec<f64>>,
         outcome: Outcome,
     ) -> Self {
-        let support_sets: Vec<SupportSet> = sets
-            .iter()
-            .enumerate()
-            .map(|(index, set)| {
-                let machines = tasks.iter().zip(&fitted);
-                let own = machines.filter(|(task, _)| task.samples == index);
-                SupportSet::of(set, own, &spec.kernels)
-            })
-            .collect();
-        let machines = tasks.iter().zip(units).zip(fitted).zip(witness);
-        let task_models = machines
-            .map(|(((task, &unit), machine), witness)| {
-                let set = &support_sets[task.samples];
-                TaskModel::of(task, unit, &machine, &witness, set)
-            })
-            .collect();
+        let theta = sharing.theta(weights);
         Self {
-            kernels: spec.kernels.clone(),
-            machine: spec.machine.clone(),
-            sharing: spec.sharing.clone(),
-            normalize: spec.normalize,
-            theta: sharing.theta(weights),
             parts: parts::labelled(sharing, weights),
             common: sharing.common(weights),
             specific: sharing.specific(weights),
-            sets: support_sets,
-            tasks: task_models,
             outcome,
-            notes: BTreeMap::new(),
+            ..Self::part(spec, sets, tasks, units, theta, fitted, witness)
         }
     }
 

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::Problem;
+use super::{Problem, Proven};
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
 use crate::error::Result;
@@ -51,13 +51,33 @@ impl Problem {
         fitted: &[Fitted],
         witness: &[Vec<f64>],
     ) -> Result<Option<Certified>> {
+        let proven = self.prove(theta, fitted, witness)?;
+        Ok(proven.map(|proven| {
+            let (objective, bound) = proven.bounds(&self.choice.sharing);
+            Certified { objective, bound }
+        }))
+    }
+
+    /// What both are sums of, task by task.
+    ///
+    /// # Errors
+    /// As [`Problem::certify`].
+    pub(super) fn prove(
+        &self,
+        theta: &Grid,
+        fitted: &[Fitted],
+        witness: &[Vec<f64>],
+    ) -> Result<Option<Proven>> {
         let kernels = &self.spec.kernels;
         if kernels.iter().any(|view| view.kernel.base().is_given()) {
             return Ok(None);
         }
-        let mut objective = 0.0;
-        let mut constant = 0.0;
-        let mut sensitivities = Grid::zeros(self.tasks.len(), kernels.len());
+        let count = self.tasks.len();
+        let mut proven = Proven {
+            primal: vec![0.0; count],
+            constant: vec![0.0; count],
+            sensitivities: Grid::zeros(count, kernels.len()),
+        };
         for group in self.groups() {
             let points: Vec<Point<'_>> = group
                 .iter()
@@ -73,22 +93,20 @@ impl Problem {
                     .choice
                     .machine
                     .dual(&self.learned[task], point.beta.len());
-                objective += primal(&dual, point.beta, fitted[task].offset, &sum);
-                constant += part_without_theta(&dual, point.witness);
+                proven.primal[task] = primal(&dual, point.beta, fitted[task].offset, &sum);
                 // Less what rounding can do, and so for the sensitivities.
                 let digits = rounding(point.witness.len());
-                constant -= digits * dual.scale * size_of_linear(&dual, point.witness);
-                for (kernel, s) in sensitivities.row_mut(task).iter_mut().enumerate() {
+                proven.constant[task] = part_without_theta(&dual, point.witness)
+                    - digits * dual.scale * size_of_linear(&dual, point.witness);
+                let row = proven.sensitivities.row_mut(task);
+                for (kernel, s) in row.iter_mut().enumerate() {
                     let noise = 0.5 * digits * sum.lengths[kernel] * sum.lengths[kernel];
                     let bend = 0.5 * sum.squares[kernel] - dual.diagonal * sum.own[kernel];
                     *s = dual.scale * (bend + noise);
                 }
             }
         }
-        Ok(Some(Certified {
-            objective,
-            bound: constant - self.choice.sharing.maximise(&sensitivities).1,
-        }))
+        Ok(Some(proven))
     }
 
     /// Tasks with the same rows of the same sample set, together: they share kernel values.

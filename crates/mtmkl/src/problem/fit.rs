@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::outer::check_shape;
 use super::start::{coarse_start, known_beta, known_start};
 use super::{Fitting, Problem};
 use crate::engine::{Engine, Fitted};
@@ -41,16 +42,7 @@ impl Problem {
         pool: Option<Pool>,
     ) -> Result<Solved> {
         fitting.check()?;
-        if engine.shape() != self.shape() {
-            let described = |shape: crate::grid::Shape| {
-                format!("for {} tasks and {} kernels", shape.tasks, shape.kernels)
-            };
-            return Err(Error::param(
-                "engine",
-                described(engine.shape()),
-                format!("one {}", described(self.shape())),
-            ));
-        }
+        check_shape(engine, self.shape())?;
         if let Some(last) = fitting.start {
             self.check_start(last)?;
         }
@@ -109,7 +101,7 @@ impl Problem {
     }
 
     /// Whether an engine's machines are those of this problem's tasks.
-    fn check_machines(&self, fitted: &[Fitted], witness: &[Vec<f64>]) -> Result<()> {
+    pub(super) fn check_machines(&self, fitted: &[Fitted], witness: &[Vec<f64>]) -> Result<()> {
         let counts = || {
             let count = |samples: usize| self.sets[samples].count();
             self.tasks

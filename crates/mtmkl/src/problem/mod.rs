@@ -5,12 +5,15 @@ mod families;
 mod fit;
 mod memory;
 mod options;
+mod outer;
+mod part;
 mod prepare;
 mod settle;
 mod start;
 mod targets;
 
 pub use options::{Fitting, Precision, Preparation};
+pub use outer::{OuterProblem, Proven};
 pub use prepare::Prepared;
 pub use settle::Normalization;
 pub use targets::{TargetScale, TargetUnit};
@@ -102,18 +105,24 @@ impl Choice {
             }
         }
         let sharing = sharing.build(shape)?;
-        if machine.shrinks_kernels() && sharing.contains_zero() {
-            return Err(Error::Pair {
-                machine: machine.name().to_string(),
-                sharing: sharing.name().to_string(),
-                reason: "the spread of the samples only grows with the kernel weights, so in a set that contains θ = 0 the \
-                         optimum is θ = 0, a sphere of radius zero; choose a set of fixed mass: `simplex`, `box-simplex`, \
-                         `tang`, or fixed weights"
-                    .to_string(),
-            });
-        }
+        check_pair(machine.as_ref(), &sharing)?;
         Ok(Self { machine, sharing })
     }
+}
+
+/// Whether a machine and a sharing go together.
+fn check_pair(machine: &dyn Machine, sharing: &Sharing) -> Result<()> {
+    if !(machine.shrinks_kernels() && sharing.contains_zero()) {
+        return Ok(());
+    }
+    Err(Error::Pair {
+        machine: machine.name().to_string(),
+        sharing: sharing.name().to_string(),
+        reason: "the spread of the samples only grows with the kernel weights, so in a set that contains θ = 0 the \
+                 optimum is θ = 0, a sphere of radius zero; choose a set of fixed mass: `simplex`, `box-simplex`, \
+                 `tang`, or fixed weights"
+            .to_string(),
+    })
 }
 
 /// Whether the tasks that a kernel is between are known.
@@ -177,7 +186,7 @@ impl Problem {
             }
         }
         spec.solver.build()?;
-        spec.kernels = settle::settled(&spec, &sets)?;
+        spec.kernels = settle::settled(&spec, &sets, None)?;
         let shape = Shape {
             tasks: tasks.len(),
             kernels: spec.kernels.len(),

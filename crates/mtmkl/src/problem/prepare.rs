@@ -7,7 +7,7 @@ use super::certify::Certified;
 use super::fit::Solved;
 use super::memory::{MemoryPlan, PartLimits};
 use super::{Fitting, Precision, Preparation, Problem, ProblemSpec};
-use crate::engine::{Engine, Local, Room, TaskData};
+use crate::engine::{Engine, Levels, Local, Room, TaskData};
 use crate::error::{Error, Result};
 use crate::gram::{Built, Grams, Operator, Spanned, Storage};
 use crate::ledger::Ledger;
@@ -109,6 +109,16 @@ impl Prepared {
 
     /// The engine on these Gram matrices.
     pub fn engine(&self) -> impl Engine + use<> {
+        self.local().engine(self.reach())
+    }
+
+    /// The same with its coarser selves, for whoever drives it from afar.
+    pub fn levels(&self) -> Levels {
+        Levels::new(self.local(), self.reach())
+    }
+
+    /// What the engine is made of.
+    fn local(&self) -> Local {
         let problem = &self.problem;
         let machine = problem.choice.machine.as_ref();
         let mut views: Vec<View> = Vec::new();
@@ -141,7 +151,6 @@ impl Prepared {
             pool: self.pool.clone(),
             room: self.room,
         }
-        .engine(self.reach())
     }
 
     /// min over θ in Ψ of J(θ), with the machines at the answer.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::ProblemSpec;
 use crate::data::Samples;
 use crate::error::{Error, Result};
-use crate::gram::Measured;
+use crate::gram::{ColumnMoments, Measured};
 use crate::kernel::{Base, Kernel, KernelView, Scaled, Unit};
 
 /// What kernels are divided by, so that their weights can be compared. The same in training and in prediction.
@@ -114,7 +114,11 @@ impl<'de> Deserialize<'de> for Normalization {
 ///
 /// # Errors
 /// Names a kernel whose width is beyond its range, or that has no variance.
-pub(super) fn settled(spec: &ProblemSpec, sets: &[Samples]) -> Result<Vec<KernelView>> {
+pub(super) fn settled(
+    spec: &ProblemSpec,
+    sets: &[Samples],
+    moments: Option<&[ColumnMoments]>,
+) -> Result<Vec<KernelView>> {
     let needs_factor = |view: &KernelView| {
         spec.normalize == Normalization::Variance
             && view.kernel.factor().is_none()
@@ -124,7 +128,7 @@ pub(super) fn settled(spec: &ProblemSpec, sets: &[Samples]) -> Result<Vec<Kernel
     if sets.is_empty() || !spec.kernels.iter().any(is_open) {
         return Ok(spec.kernels.clone());
     }
-    let mut measured = Measured::new(sets);
+    let mut measured = Measured::new(sets).knowing(moments);
     let settle = |view: &KernelView| {
         let mut kernel = with_width(view, &mut measured)?;
         if needs_factor(view) {
@@ -137,6 +141,20 @@ pub(super) fn settled(spec: &ProblemSpec, sets: &[Samples]) -> Result<Vec<Kernel
         })
     };
     spec.kernels.iter().map(settle).collect()
+}
+
+impl ProblemSpec {
+    /// The same with kernels that take nothing from samples any more: widths are numbers and factors are there, measured on `sets`, which are all
+    /// samples or those rows of each that [`measured_rows`](crate::gram::measured_rows) says; in the latter case with what is known of all columns.
+    ///
+    /// # Errors
+    /// Names a kernel whose width is beyond its range, or that has no variance.
+    pub fn settled(self, sets: &[Samples], moments: Option<&[ColumnMoments]>) -> Result<Self> {
+        Ok(Self {
+            kernels: settled(&self, sets, moments)?,
+            ..self
+        })
+    }
 }
 
 /// Where all samples are the same to a kernel, any width will do.

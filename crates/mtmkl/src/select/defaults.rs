@@ -3,6 +3,7 @@
 
 use crate::data::{Samples, Task};
 use crate::error::{DataProblem, Error, Result};
+use crate::gram::ColumnMoments;
 use crate::machine::{MachineEntry, MachineSpec, TargetKind};
 use crate::problem::{Normalization, Problem, ProblemSpec, TargetScale};
 
@@ -39,28 +40,57 @@ pub fn usual_problem(
     sets: Vec<Samples>,
     tasks: Vec<Task>,
 ) -> Result<Problem> {
-    let is_given = spec
-        .kernels
-        .iter()
-        .any(|view| view.kernel.base().is_given());
-    spec.normalize = match normalize {
-        Some(said) => said,
-        None if is_given => Normalization::Unit,
-        None => Normalization::Variance,
-    };
-    if normalize.is_some() || is_given {
+    let (usual, is_open) = usual_normalization(&spec, normalize);
+    spec.normalize = usual;
+    if !is_open {
         return Problem::new(spec, sets, tasks);
     }
     match Problem::new(spec.clone(), sets.clone(), tasks.clone()) {
-        Err(Error::Data {
-            problem: DataProblem::NoVariance | DataProblem::Overflow(_),
-            ..
-        }) => {
+        Err(error) if has_no_variance(&error) => {
             spec.normalize = Normalization::Unit;
             Problem::new(spec, sets, tasks)
         }
         made => made,
     }
+}
+
+/// The same choice without tasks: kernels as [`ProblemSpec::settled`] makes them, divided by what is said or is usual.
+///
+/// # Errors
+/// As there.
+pub fn usual_settled(
+    mut spec: ProblemSpec,
+    normalize: Option<Normalization>,
+    sets: &[Samples],
+    moments: Option<&[ColumnMoments]>,
+) -> Result<ProblemSpec> {
+    let (usual, is_open) = usual_normalization(&spec, normalize);
+    spec.normalize = usual;
+    match spec.clone().settled(sets, moments) {
+        Err(error) if is_open && has_no_variance(&error) => {
+            spec.normalize = Normalization::Unit;
+            spec.settled(sets, moments)
+        }
+        made => made,
+    }
+}
+
+/// What kernels are divided by at first, and whether lengths may take the place of variances.
+fn usual_normalization(spec: &ProblemSpec, said: Option<Normalization>) -> (Normalization, bool) {
+    let mut kernels = spec.kernels.iter();
+    let is_given = kernels.any(|view| view.kernel.base().is_given());
+    match said {
+        Some(said) => (said, false),
+        None if is_given => (Normalization::Unit, false),
+        None => (Normalization::Variance, true),
+    }
+}
+
+fn has_no_variance(error: &Error) -> bool {
+    let Error::Data { problem, .. } = error else {
+        return false;
+    };
+    matches!(problem, DataProblem::NoVariance | DataProblem::Overflow(_))
 }
 
 /// Which tasks there are, as far as what they share depends on it.

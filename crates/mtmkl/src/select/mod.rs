@@ -31,7 +31,7 @@ mod usual_search;
 pub use calibration::{Calibration, Sigmoid};
 pub use defaults::{
     Tasks, USUAL_TARGET_SCALE, usual_kernels, usual_kernels_to_search,
-    usual_kernels_without_targets, usual_problem, usual_sharing,
+    usual_kernels_without_targets, usual_problem, usual_settled, usual_sharing,
 };
 pub use grid::{Axis, Cell, Chain, Grid};
 pub use likeness::Likeness;

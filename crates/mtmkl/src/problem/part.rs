@@ -1,0 +1,49 @@
+//! Some tasks of a larger problem, whose θ comes from elsewhere: their machines as a model that is joined with the others'.
+
+use super::{Prepared, Proven};
+use crate::engine::Fitted;
+use crate::error::Result;
+use crate::grid::Grid;
+use crate::model::Model;
+
+impl Prepared {
+    /// The machines and witnesses of these tasks at θ as a model of its own, to be joined with the others' ([`Model::joined`]): its weights and its
+    /// certificate are not those of the whole.
+    ///
+    /// # Errors
+    /// When these are not machines of this problem's tasks.
+    pub fn part_model(
+        &self,
+        theta: &Grid,
+        fitted: Vec<Fitted>,
+        witness: Vec<Vec<f64>>,
+    ) -> Result<Model> {
+        let problem = self.problem();
+        problem.check_machines(&fitted, &witness)?;
+        Ok(Model::part(
+            problem.spec(),
+            problem.samples(),
+            problem.tasks(),
+            &problem.units,
+            theta.clone(),
+            fitted,
+            witness,
+        ))
+    }
+
+    /// What these machines and witnesses prove, task by task; `None` where a kernel cannot be made from rows.
+    ///
+    /// # Errors
+    /// When a kernel's columns are not there; a checked problem has them.
+    pub fn prove(
+        &self,
+        theta: &Grid,
+        fitted: &[Fitted],
+        witness: &[Vec<f64>],
+    ) -> Result<Option<Proven>> {
+        let problem = self.problem();
+        problem.check_machines(fitted, witness)?;
+        self.pool()
+            .install(|| problem.prove(theta, fitted, witness))
+    }
+}

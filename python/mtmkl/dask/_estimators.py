@@ -1,0 +1,738 @@
+"""The estimators on a cluster: parameters of the plain ones, and a few more."""
+
+from __future__ import annotations
+
+import copy
+import json
+import secrets
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from .. import _classifier, _core, _one_class, _regressor
+from .._base import MKLEstimator, class_values
+from .._classifier import discrete, ordered
+from .._kernels import resolve
+from .._sharing import Sharing, sharing_spec
+from .._table import text
+from .._transfer import is_wanted
+from .._warnings import DataWarning
+from . import _worker
+from ._cluster import Cluster
+from ._data import Pieces, batched, given, is_lazy, pieces_of
+from ._pieces import Summary, aligned, spread
+from ._rounds import Solving, bar
+
+#: What the estimators here take beside the parameters of the plain ones.
+_FURTHER = ("client", "batches", "timeout", "progress")
+
+
+class _OnCluster(MKLEstimator):
+    """What the estimators on a cluster have in common."""
+
+    #: The estimator that this is on one machine.
+    _plain_class: type[MKLEstimator]
+
+    client: Any
+    batches: int | None
+    timeout: float
+    progress: Any
+
+    # -- the plain one -----------------------------------------------------------------------------------------------------------------
+
+    def _kept_params(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in _FURTHER}
+
+    def plain(self) -> Any:
+        """The same estimator for one machine, fitted where this one is: it knows nothing of Dask."""
+        plain = self._plain_class(**self._kept_params())
+        fitted = {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
+        for name, value in fitted.items():
+            if name not in ("rounds_", "own_seconds_"):
+                setattr(plain, name, value)
+        return plain
+
+    def __reduce__(self) -> Any:
+        """A fitted estimator is pickled as the plain one, so that it can be read where there is no Dask; another one without its client."""
+        if hasattr(self, "_model"):
+            return copy.copy, (self.plain(),)
+        return type(self), (), {**self.get_params(deep=False), "client": None}
+
+    # -- fit ---------------------------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Any:
+        """Learn kernel weights and machines on the workers of a cluster.
+
+        Parameters
+        ----------
+        X : dask DataFrame or array, list of futures or delayed partitions, mapping from task to rows or future, or rows in memory
+            The samples. Tasks may lie in any partitions: rows are brought together by task once. Where each task lies on one worker
+            already, nothing is moved. Of a mapping the keys are the tasks. Rows in memory are sent to the workers by task.
+        y : like X, or the name of a column of X
+            The targets, partitioned as X is.
+        sample_weight : like X, or the name of a column of X, optional
+            How often each sample counts.
+        task : like X, optional
+            The task of each sample, where X has no column for it.
+
+        Returns
+        -------
+        self, or with an asynchronous client something to await that gives it
+        """
+        client = self._client()
+        return client.sync(self._fit, client, X, y, sample_weight, task)
+
+    def _client(self) -> Any:
+        from distributed import get_client
+
+        if self.client is not None:
+            return self.client
+        try:
+            return get_client()
+        except ValueError:
+            raise ValueError("there is no Dask client; make one, client = Client(cluster), or give client=…") from None
+
+    async def _fit(self, client: Any, X: Any, y: Any, sample_weight: Any, task: Any) -> Any:
+        started = time.perf_counter()
+        self._check_parameters()
+        cluster = Cluster(client, secrets.token_hex(8), self._positive("timeout"))
+        try:
+            estimator = self._plain_class(**self._kept_params())
+            pieces = await pieces_of(cluster, estimator, given(X, y, sample_weight, task))
+            await self._solve_on(cluster, pieces, estimator, started)
+        finally:
+            await cluster.forget()
+        return self
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.kernels, str) and self.kernels == "precomputed":
+            raise ValueError('kernels is "precomputed", but on a cluster kernels are computed where the samples are; give specifications')
+        if is_wanted(self):
+            raise ValueError("transfer makes one machine of all tasks, which is one worker's work; use the estimator of mtmkl")
+        if self.indefinite == "allow":
+            raise ValueError("indefinite is 'allow', which is for one machine; expected 'check' or 'assume' on a cluster")
+        if self._is_auto():
+            raise ValueError("a price that is 'auto' is chosen on one machine; give a number, or search with GridSearchCV on the cluster")
+        if self._wants_probabilities():
+            raise ValueError("probabilities are calibrated on one machine; expected probability=False and machine='svc' on a cluster")
+        if self.batches is not None and (not isinstance(self.batches, int | np.integer) or self.batches < 1):
+            raise ValueError(f"batches is {self.batches!r}, expected None (one for each worker) or a whole number from 1")
+        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
+            raise ValueError(f"progress is {self.progress!r}, expected None, True or a function of a dictionary")
+
+    def _positive(self, name: str) -> float:
+        value = self._number(name)
+        if value <= 0:
+            raise ValueError(f"{name} is {value!r}, expected a number of seconds > 0")
+        return value
+
+    async def _solve_on(self, cluster: Cluster, pieces: Pieces, estimator: MKLEstimator, started: float) -> None:
+        columns = pieces.summaries[0].columns
+        self._name_columns(columns)
+        self._name_columns(columns, estimator)
+        extra, by_task = self._goal(pieces.summaries, estimator)
+        kernels = resolve(
+            _core.usual_kernels_without_targets() if self.kernels is None and self._kind == "none" else self.kernels,
+            columns.names,
+            columns.indices,
+        )
+        if kernels.calls:
+            raise ValueError("callable kernels are for one machine; give specifications")
+        features = [name for name, at in zip(columns.names, columns.indices, strict=True) if at >= 0]
+        has_tasks = columns.has_tasks
+        scales = await self._scales(pieces, [spec for _, spec in kernels.pairs])
+        only = columns.target_name or "all"
+        await batched(pieces, self.batches)
+        frames = [
+            _worker.Frame(
+                estimator,
+                features,
+                scales,
+                columns.target_name or "target" if self._kind != "none" else None,
+                columns.task_name or "task" if has_tasks else None,
+                by_task(home.tasks if has_tasks else []),
+                getattr(self, "classes_", None),
+                only,
+            )
+            for home in cluster.homes
+        ]
+        whole = by_task(None if has_tasks else [])
+        frame = _core.Frame(features, scales, frames[0].target, frames[0].task, json.dumps(whole))
+        pieces.read.clear()
+        described = await self._describe(cluster, frames)
+        order = _order(described, frame.task is not None)
+        settled, normalize = _core.settled_kernels(
+            kernels.pairs, self._normalize(), features, [aligned(described[b]["measured"][s]) for b, s in order], _moments(described)
+        )
+        positions, names, totals = _positions(described, order)
+        machine, shares = self._machine(totals)
+        recipes = [
+            _worker.Recipe(
+                own,
+                settled,
+                normalize,
+                json.dumps(machine),
+                [shares[int(at)] for at in positions[number]],
+                getattr(self, "target_scale", "none"),
+                self._definiteness(),
+                self._limits(),
+            )
+            for number, own in enumerate(frames)
+        ]
+        self._hand_out(cluster, "recipe", recipes)
+        sharing = sharing_spec(
+            self.sharing, {name: self._number(name) for name in ("p", "q", "radius")}, machine, len(names), frame.is_by_class, names
+        )
+        if self.solver not in ("newton", "epf"):
+            raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
+        solving = Solving(
+            cluster,
+            positions,
+            json.dumps(machine),
+            json.dumps(sharing),
+            json.dumps({"name": self.solver}),
+            len(settled),
+            self._limits(),
+            self.precision == "single",
+            bar(self._number("tol")) if self.progress is True else self.progress or None,
+        )
+        models = await solving.solve()
+        assert solving.outer is not None
+        model = solving.outer.model(
+            models,
+            order,
+            kernel_seconds=solving.kernel_seconds,
+            solve_seconds=time.perf_counter() - started - solving.kernel_seconds,
+            notes=self._notes(frame, [described[b]["origins"][s] for b, s in order], extra),
+            before=solving.before,
+        )
+        self._calls = ()
+        self._adopt(model)
+        self.rounds_ = [vars(round) for round in cluster.rounds]
+        self.own_seconds_ = solving.own_seconds
+        self._warn(model, solving.storages)
+
+    def _name_columns(self, columns: Any, estimator: Any = None) -> None:
+        target = self if estimator is None else estimator
+        target.n_features_in_ = columns.features
+        if columns.given is not None:
+            target.feature_names_in_ = np.array(columns.given, dtype=object)
+        elif hasattr(target, "feature_names_in_"):
+            del target.feature_names_in_
+
+    def _goal(self, summaries: list[Summary], estimator: MKLEstimator) -> tuple[dict[str, Any], Callable[[list[str] | None], Any]]:
+        """What is noted of the targets, and the goal for some tasks (None: all)."""
+        goal = "regression" if self._kind == "values" else "one-class"
+        return {}, lambda _: goal
+
+    async def _scales(self, pieces: Pieces, specs: list[str]) -> list[tuple[float, float]]:
+        """The scales of the columns, from sums over all pieces: to 40 digits the same as from all rows at once."""
+        own = [summary for summary in pieces.summaries if summary.low is not None]
+        weight = sum(summary.weight for summary in own)
+        if not own or weight <= 0:
+            raise ValueError("sample_weight is 0 for all rows")
+        low = np.min(np.array([summary.low for summary in own]), axis=0)
+        high = np.max(np.array([summary.high for summary in own]), axis=0)
+        mean = np.sum(np.array([summary.sums for summary in own]), axis=0) / weight
+        spreads = await pieces.map("spread", spread, mean, low, high)
+        deviation = np.sqrt(np.sum([squares for squares, _ in spreads], axis=0) / weight)
+        is_binary = np.all([binary for _, binary in spreads], axis=0)
+        moments = list(zip(low.tolist(), high.tolist(), mean.tolist(), deviation.tolist(), is_binary.tolist(), strict=True))
+        return _core.scales_of_moments(moments, str(self.scale), specs)
+
+    async def _describe(self, cluster: Cluster, frames: list[_worker.Frame]) -> list[dict[str, Any]]:
+        self._hand_out(cluster, "frame", frames)
+        sets = sum(len(home.tasks) for home in cluster.homes)
+        described = await cluster.everywhere("describe", _worker.describe, [{"sets": sets}] * len(frames))
+        for own in described:
+            own["origins"] = np.split(own["origins"], np.cumsum(own["samples"])[:-1])
+            own["measured"] = np.split(own["measured"], np.cumsum(own["measured_samples"])[:-1])
+        return described
+
+    def _hand_out(self, cluster: Cluster, name: str, values: list[Any]) -> None:
+        """Each batch's own: by a task, so that Dask can make it again."""
+        for home, value in zip(cluster.homes, values, strict=True):
+            home.recipe = cluster.client.submit(_as_it_is, value, pure=False, key=f"mtmkl-{name}-{cluster.run}-{home.number}")
+
+    def _warn(self, model: _core.Model, storages: set[str]) -> None:
+        if not model.converged:
+            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
+        if self.storage is None and storages - {"kept"}:
+            warnings.warn(
+                "the kernel matrices of a batch do not fit into memory_limit (GiB) or its worker's memory, so their values were made on "
+                "demand, which may be slower; more workers with smaller batches keep them",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    # -- prediction --------------------------------------------------------------------------------------------------------------------
+
+    def _lazily(self, method: str, X: Any, task: Any, columns: int | None, kind: Any) -> Any:
+        """The method of the plain estimator on each partition of a dask collection."""
+        import dask.array
+
+        model = self.plain()
+        if hasattr(X, "map_partitions") and hasattr(X, "columns"):
+            if task is not None:
+                raise ValueError("a dask DataFrame has its tasks in a column; fit with task='…', or give rows in memory")
+            shape = (0,) if columns is None else (0, columns)
+            return X.map_partitions(_on_partition, model, method, meta=np.empty(shape, dtype=kind))
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        if is_lazy(task):
+            tasks = dask.array.asarray(task).rechunk((X.chunks[0],))
+            return dask.array.map_blocks(_on_block, X, tasks[:, None], model, method, columns, dtype=kind, **_chunks(X, columns))
+        return dask.array.map_blocks(_on_block_of_one, X, model, method, task, dtype=kind, **_chunks(X, columns))
+
+
+def _chunks(X: Any, columns: int | None) -> dict[str, Any]:
+    return {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (columns,))}
+
+
+def _on_partition(rows: Any, model: Any, method: str) -> Any:
+    if len(rows) == 0:
+        return np.empty(0)
+    return getattr(model, method)(rows)
+
+
+def _on_block(rows: Any, tasks: Any, model: Any, method: str, columns: int | None) -> Any:
+    return getattr(model, method)(rows, task=np.asarray(tasks)[:, 0])
+
+
+def _on_block_of_one(rows: Any, model: Any, method: str, task: Any) -> Any:
+    return getattr(model, method)(rows, task=task)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _order(described: list[dict[str, Any]], has_tasks: bool) -> list[tuple[int, int]]:
+    """The sample sets in the order of their names: the batch of each, and its number there."""
+    places = [(b, s) for b, own in enumerate(described) for s in range(len(own["names"]))]
+    if not has_tasks:
+        return places
+    names = [described[b]["names"][s] for b, s in places]
+    return [places[at] for at in _core.name_order(names)]
+
+
+def _positions(described: list[dict[str, Any]], order: list[tuple[int, int]]) -> tuple[list[NDArray[np.uintp]], list[str], list[float]]:
+    """For each batch the positions of its tasks among all, and all tasks' names and sums of weights."""
+    starts: dict[tuple[int, int], int] = {}
+    names: list[str] = []
+    for place in order:
+        starts[place] = len(names)
+        names += described[place[0]]["machines"][place[1]]
+    totals = [0.0] * len(names)
+    positions: list[NDArray[np.uintp]] = []
+    for b, own in enumerate(described):
+        at = [starts[b, s] + k for s, machines in enumerate(own["machines"]) for k in range(len(machines))]
+        for position, total in zip(at, own["totals"], strict=True):
+            totals[position] = total
+        positions.append(np.array(at, dtype=np.uintp))
+    return positions, names, totals
+
+
+def _moments(described: list[dict[str, Any]]) -> list[tuple[float, float, float]]:
+    """Count, mean and Σ(x − mean)² of each column over all batches."""
+    counts = np.array([own["moments"][0] for own in described])[:, None]
+    means = np.array([own["moments"][1] for own in described])
+    squares = np.array([own["moments"][2] for own in described])
+    mean = (counts * means).sum(axis=0) / counts.sum()
+    total = (squares + counts * (means - mean) ** 2).sum(axis=0)
+    return [(float(counts.sum()), float(own), float(more)) for own, more in zip(mean, total, strict=True)]
+
+
+class MKLClassifier(_OnCluster, _classifier.MKLClassifier):
+    """`mtmkl.MKLClassifier` on a Dask cluster.
+
+    Parameters are those of `mtmkl.MKLClassifier` (``memory_limit`` is for each batch), and
+
+    client : distributed.Client, optional
+        The cluster; by default the client that was made last.
+    batches : int, optional
+        In how many batches tasks are solved. By default one for each worker: one call per worker and round.
+    timeout : float, default=60.0
+        Seconds that the cluster may be without workers, or its scheduler without an answer.
+    progress : bool or callable, optional
+        True shows a bar with the gap; a function is told of each pass.
+
+    ``rounds_`` says of each round of calls how long it took, how many bytes of arrays went and came, and how many calls were made again.
+    """
+
+    _plain_class = _classifier.MKLClassifier
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        machine: str = "svc",
+        C: float | Literal["auto"] | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        multiclass: Literal["ovo", "ova"] = "ovo",
+        probability: bool = False,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            machine=machine,
+            C=C,
+            class_weight=class_weight,
+            multiclass=multiclass,
+            probability=probability,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+
+    def _goal(self, summaries: list[Summary], estimator: MKLEstimator) -> tuple[dict[str, Any], Callable[[list[str] | None], Any]]:
+        every = [value for own in summaries for value in own.every_class]
+        kinds = {own.class_type for own in summaries}
+        labels = discrete(np.array(every, dtype=kinds.pop()) if len(kinds) == 1 else np.array(every, dtype=object))
+        classes, _ = ordered(*np.unique(labels, return_inverse=True))
+        self.classes_ = classes
+        estimator.classes_ = classes
+        place = {value: at for at, value in enumerate(classes.tolist())}
+        by_class = self._class_weights()
+        present: dict[str, set[int]] = {}
+        for own in summaries:
+            for task, values in own.classes.items():
+                counted = {place[value] for value in values}
+                present.setdefault(task, set()).update(at for at in counted if by_class is None or by_class[at] > 0)
+        seen = set().union(*present.values())
+        if len(seen) < 2:
+            raise ValueError(f"y has one class only, {classes.tolist()[:1]}, among the samples of weight > 0; expected two or more classes")
+        names = [text(value) for value in classes]
+        count = sum(own.count for own in summaries)
+        if np.issubdtype(labels.dtype, np.number) and _core.looks_like_numbers(names, count):
+            warnings.warn(
+                f"y has {len(classes)} different numbers in {count} samples, each of which is taken for a class; "
+                "MKLRegressor predicts numbers",
+                DataWarning,
+                stacklevel=2,
+            )
+        if summaries[0].columns.has_tasks:
+            for task, own_classes in present.items():
+                if len(own_classes) == 1:
+                    only = classes[next(iter(own_classes))]
+                    rows = sum(own.tasks.get(task, 0) for own in summaries)
+                    raise ValueError(
+                        f"task {task!r} has one class only, {only!r}, in its {rows} rows; leave the task out, or add "
+                        "samples of another class"
+                    )
+        if len(classes) > 2:
+            lost = [name for at, name in enumerate(names) if at not in seen]
+            if lost:
+                raise ValueError(f"class {lost[0]!r} has only samples of weight 0; leave them out")
+            if self.multiclass not in ("ovo", "ova"):
+                raise ValueError(f"multiclass is {self.multiclass!r}, expected 'ovo' (pairs of classes) or 'ova' (one against all others)")
+
+        def goal(tasks: list[str] | None) -> dict[str, Any]:
+            if len(classes) == 2:
+                return {"binary": {"classes": names}}
+            ordered_tasks = _sorted(list(present) if tasks is None else tasks)
+            own = [{"task": task, "classes": sorted(present[task])} for task in ordered_tasks]
+            return {"multiclass": {"classes": names, "scheme": self.multiclass, "present": own}}
+
+        return class_values(classes, self.class_weight), goal
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """As `mtmkl.MKLClassifier.predict`; lazily on a dask collection."""
+        return self._lazily("predict", X, task, None, self.classes_.dtype) if is_lazy(X) else super().predict(X, task)
+
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """As `mtmkl.MKLClassifier.decision_function`; lazily on a dask collection."""
+        columns = len(self.classes_) if len(self.classes_) > 2 else None
+        return self._lazily("decision_function", X, task, columns, np.float64) if is_lazy(X) else super().decision_function(X, task)
+
+
+def _sorted(names: list[str]) -> list[str]:
+    return [names[at] for at in _core.name_order(names)]
+
+
+class MKLRegressor(_OnCluster, _regressor.MKLRegressor):
+    """`mtmkl.MKLRegressor` on a Dask cluster; further parameters are those of `mtmkl.dask.MKLClassifier`."""
+
+    _plain_class = _regressor.MKLRegressor
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        machine: str = "krr",
+        alpha: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = 1.0,
+        epsilon: float = 0.1,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        target_scale: str = "standard",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            machine=machine,
+            alpha=alpha,
+            C=C,
+            epsilon=epsilon,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            target_scale=target_scale,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """As `mtmkl.MKLRegressor.predict`; lazily on a dask collection."""
+        return self._lazily("predict", X, task, None, np.float64) if is_lazy(X) else super().predict(X, task)
+
+
+class _OutlierOnCluster(_OnCluster):
+    """Without targets."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Any:
+        """As `MKLClassifier.fit`; y is ignored."""
+        return super().fit(X, None, sample_weight, task)
+
+
+class MKLOneClassSVM(_OutlierOnCluster, _one_class.MKLOneClassSVM):
+    """`mtmkl.MKLOneClassSVM` on a Dask cluster; further parameters are those of `mtmkl.dask.MKLClassifier`."""
+
+    _plain_class = _one_class.MKLOneClassSVM
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        nu: float = 0.5,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            nu=nu,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """As `mtmkl.MKLOneClassSVM.predict`; lazily on a dask collection."""
+        return self._lazily("predict", X, task, None, np.int64) if is_lazy(X) else super().predict(X, task)
+
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """As `mtmkl.MKLOneClassSVM.decision_function`; lazily on a dask collection."""
+        return self._lazily("decision_function", X, task, None, np.float64) if is_lazy(X) else super().decision_function(X, task)
+
+
+class MKLSVDD(_OutlierOnCluster, _one_class.MKLSVDD):
+    """`mtmkl.MKLSVDD` on a Dask cluster; further parameters are those of `mtmkl.dask.MKLClassifier`."""
+
+    _plain_class = _one_class.MKLSVDD
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        nu: float = 0.5,
+        sharing: str | Sharing = "auto",
+        p: float = 2.0,
+        q: float = 1.0,
+        radius: float = 1.0,
+        task: str | int | None = None,
+        new_tasks: str = "error",
+        transfer: Sequence[str] | str | None = None,
+        groups: Any = None,
+        task_offset: bool = True,
+        scale: str = "auto",
+        normalize: bool | str = "auto",
+        indefinite: str = "check",
+        precision: str = "double",
+        solver: str = "newton",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        memory_limit: float = 8.0,
+        storage: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+    ) -> None:
+        super().__init__(
+            kernels=kernels,
+            nu=nu,
+            sharing=sharing,
+            p=p,
+            q=q,
+            radius=radius,
+            task=task,
+            new_tasks=new_tasks,
+            transfer=transfer,
+            groups=groups,
+            task_offset=task_offset,
+            scale=scale,
+            normalize=normalize,
+            indefinite=indefinite,
+            precision=precision,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            storage=storage,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """As `mtmkl.MKLSVDD.predict`; lazily on a dask collection."""
+        return self._lazily("predict", X, task, None, np.int64) if is_lazy(X) else super().predict(X, task)
+
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """As `mtmkl.MKLSVDD.decision_function`; lazily on a dask collection."""
+        return self._lazily("decision_function", X, task, None, np.float64) if is_lazy(X) else super().decision_function(X, task)

@@ -1,0 +1,301 @@
+"""What runs on workers: a batch of tasks is prepared once, kept, and evaluated in every round.
+
+What is kept is a cache: whoever has it not builds it again from the batch's data, and starts cold at the client's θ.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from distributed import get_worker
+from numpy.typing import NDArray
+
+from .. import _core
+from .._base import MKLEstimator, Vector, weigh
+from .._types import Limits, Set, Task
+from ._pieces import Piece, aligned
+
+#: Bytes of the part of a worker's memory that kernel matrices may take: the rest is for data, for what passes, and for Dask.
+SHARE_OF_MEMORY = 0.7
+#: A batch that nobody asked for in so many seconds belongs to a client that went away.
+FORGOTTEN_AFTER = 3600.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How the rows of a batch become numbers for the core."""
+
+    estimator: MKLEstimator
+    columns: list[str]
+    scales: list[tuple[float, float]]
+    target: str | None
+    task: str | None
+    goal: Any
+    #: The classes, in their order.
+    classes: NDArray[Any] | None
+    #: What the only task is called.
+    only: str
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is done with them."""
+
+    frame: Frame
+    kernels: list[tuple[str, str]]
+    normalize: str
+    machine: str
+    #: A factor of the weights of each task.
+    shares: list[float]
+    target_scale: str
+    definiteness: str
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The sample sets and tasks of a batch."""
+
+    names: list[str]
+    rows: NDArray[np.float64]
+    origins: list[NDArray[np.intp]]
+    tasks: list[Task]
+    totals: list[float]
+
+
+@dataclass
+class Entry:
+    """A batch on this worker."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    sets: Sets | None = None
+    batch: _core.Batch | None = None
+    #: By which the client knows that an evaluation is the very one that it was told of.
+    tokens: dict[int, str] = field(default_factory=dict)
+    used: float = 0.0
+
+
+_entries: weakref.WeakKeyDictionary[Any, dict[tuple[str, int], Entry]] = weakref.WeakKeyDictionary()
+_guard = threading.Lock()
+
+
+def _entry(run: str, number: int) -> Entry:
+    now = time.monotonic()
+    with _guard:
+        known = _entries.setdefault(get_worker(), {})
+        for key in [key for key, entry in known.items() if now - entry.used > FORGOTTEN_AFTER and not entry.lock.locked()]:
+            del known[key]
+        entry = known.setdefault((run, number), Entry())
+        entry.used = now
+        return entry
+
+
+def forget(run: str, number: int | None = None, dask_worker: Any = None) -> None:
+    """Gives back the memory of a run, or of one of its batches."""
+    worker = dask_worker or get_worker()
+    with _guard:
+        known = _entries.get(worker, {})
+        for key in [key for key in known if key[0] == run and number in (None, key[1])]:
+            del known[key]
+
+
+def _sets(piece: Piece, frame: Frame) -> Sets:
+    """Sample sets and tasks of the rows, as one machine makes them."""
+    estimator = frame.estimator
+    framed = _core.Frame(frame.columns, frame.scales, frame.target, frame.task, json.dumps(frame.goal))
+    rows = framed.scaled(aligned(piece.rows))
+    values: Vector | None = None
+    weights, factors = aligned(piece.weights), None
+    if frame.classes is not None and piece.targets is not None:
+        place = {value: at for at, value in enumerate(frame.classes.tolist())}
+        codes = np.array([place[value] for value in piece.targets.tolist()], dtype=np.intp)
+        by_class = estimator._class_weights()
+        if by_class is not None:
+            weights = np.where(by_class[codes] > 0, weights, 0.0)
+        values, factors = codes.astype(np.float64), estimator._class_factors(codes, by_class)
+    elif piece.targets is not None:
+        values = aligned(piece.targets)
+    named = None if piece.tasks is None else [piece.names[code] for code in piece.tasks.tolist()]
+    found = _core.sample_sets(rows, named, frame.only, aligned(weights), values)
+    names = [name for name, _, _ in found]
+    origins = [own.astype(np.intp) for _, own, _ in found]
+    tasks, totals = estimator._tasks(framed, names, origins, [count for _, _, count in found], values, factors)
+    return Sets(names, rows, origins, tasks, totals)
+
+
+def _named(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Does the work; what is wrong with the data is said with the worker's address, and the worker lives on."""
+    address = get_worker().address
+    try:
+        return {**work(), "worker": address}
+    except (ValueError, MemoryError) as error:
+        raise type(error)(f"{error} (on the worker {address})") from None
+
+
+def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]:
+    """The sample sets and tasks of a batch, their sizes, and what kernels are measured on."""
+
+    def work() -> dict[str, Any]:
+        entry = _entry(call["run"], call["batch"])
+        with entry.lock:
+            entry.sets = sets = _sets(piece, frame)
+            machines: list[list[str]] = [[] for _ in sets.names]
+            for task in sets.tasks:
+                machines[task["samples"]].append(task["name"])
+            measured: list[NDArray[np.float64]] = []
+            used = [sets.rows[own] for own in sets.origins]
+            for own in used:
+                measured.append(np.ascontiguousarray(own[_core.measured_rows(np.ascontiguousarray(own), call["sets"]).astype(np.intp)]))
+            together = np.concatenate(used)
+            mean = together.mean(axis=0)
+            return {
+                "names": sets.names,
+                "machines": machines,
+                "totals": sets.totals,
+                "samples": [len(own) for own in sets.origins],
+                # One array of all sets, which are cut apart again by their lengths: thousands of small ones take Dask long to send.
+                "origins": piece.positions[np.concatenate(sets.origins)],
+                "measured": np.concatenate(measured),
+                "measured_samples": [len(own) for own in measured],
+                "moments": (float(len(together)), mean, ((together - mean) ** 2).sum(axis=0)),
+            }
+
+    return _named(work)
+
+
+def _prepared(call: dict[str, Any], entry: Entry, piece: Piece, recipe: Recipe) -> _core.Batch:
+    """The engine of a batch, at the level that the client is at: the one that is kept, or a new one."""
+    if entry.batch is None:
+        sets = entry.sets or _sets(piece, recipe.frame)
+        weigh(sets.tasks, recipe.shares, sets.origins)
+        entry.sets = None
+        columns = recipe.frame.columns
+        made: list[Set] = [
+            {"values": sets.rows, "columns": columns, "grams": [], "origin": own.tolist(), "tasks": None} for own in sets.origins
+        ]
+        entry.batch = _core.Batch(
+            kernels=list(recipe.kernels),
+            machine=recipe.machine,
+            normalize=recipe.normalize,
+            target_scale=recipe.target_scale,
+            definiteness=recipe.definiteness,
+            sets=made,
+            tasks=sets.tasks,
+            limits={**recipe.limits, "threads": get_worker().state.nthreads, "memory_limit": _memory(recipe.limits["memory_limit"])},
+        )
+        entry.tokens.clear()
+    while entry.batch.depth < call["level"]:
+        if not entry.batch.descend():
+            raise RuntimeError("a batch has lost its coarser problem: less memory than before is left on its worker")
+    return entry.batch
+
+
+def _memory(wanted: float) -> float:
+    """GiB for the matrices of one more batch: what is asked for, or what other batches leave of the worker's memory."""
+    worker = get_worker()
+    limit = getattr(worker.memory_manager, "memory_limit", None)
+    if not limit:
+        return wanted
+    with _guard:
+        taken = sum(entry.batch.bytes for entry in _entries.get(worker, {}).values() if entry.batch is not None)
+    left = (SHARE_OF_MEMORY * limit - taken) / 2**30
+    return float(min(wanted, max(left, 1e-3)))
+
+
+def evaluate(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
+    """J and its derivatives for the tasks of a batch at the client's θ."""
+
+    def work() -> dict[str, Any]:
+        started = time.perf_counter()
+        entry = _entry(call["run"], call["batch"])
+        with entry.lock:
+            is_new = entry.batch is None
+            batch = _prepared(call, entry, piece, recipe)
+            prepared = time.perf_counter() - started
+            found = _evaluated(entry, batch, call["number"], call["theta"], call)
+            return {
+                **found,
+                "token": entry.tokens[call["number"]],
+                "is_new": is_new,
+                "kernel_seconds": prepared if is_new else 0.0,
+                "seconds": time.perf_counter() - started,
+                "storage": batch.storage,
+            }
+
+    return _named(work)
+
+
+def _evaluated(entry: Entry, batch: _core.Batch, number: int, theta: NDArray[np.float64], call: dict[str, Any]) -> dict[str, Any]:
+    found = batch.evaluate(
+        number,
+        aligned(theta),
+        accuracy=call["accuracy"],
+        curvature=call["curvature"],
+        keep=call["keep"],
+        seconds=call["seconds"],
+    )
+    known = set(batch.known)
+    entry.tokens = {own: token for own, token in entry.tokens.items() if own in known}
+    # Two evaluations at one θ may end at different machines: only those that the client was told of are what it knows.
+    entry.tokens[number] = secrets.token_hex(8)
+    return found
+
+
+def coarser(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
+    """One level down, where the batch has one."""
+
+    def work() -> dict[str, Any]:
+        entry = _entry(call["run"], call["batch"])
+        with entry.lock:
+            batch = _prepared(call, entry, piece, recipe)
+            # Whoever is asked twice is there already.
+            return {"found": batch.depth > call["level"] or batch.descend()}
+
+    return _named(work)
+
+
+def finer(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
+    """One level up, from where the coarser problem has got to, or as if it had not been."""
+
+    def work() -> dict[str, Any]:
+        entry = _entry(call["run"], call["batch"])
+        with entry.lock:
+            batch = _prepared(call, entry, piece, recipe)
+            while batch.depth > call["level"]:
+                batch.ascend(call["adopt"])
+            entry.tokens.clear()
+            return {}
+
+    return _named(work)
+
+
+def finish(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
+    """The machines of the answer and the mixtures that prove its bound, as a model; or which evaluations are lost.
+
+    With ``thetas`` lost ones are found again at the same θ. Those are other machines than the ones that the solver was told of, so that
+    ``prove`` is to be asked for: what is proven is then proven by the very machines that are in the model.
+    """
+
+    def work() -> dict[str, Any]:
+        entry = _entry(call["run"], call["batch"])
+        with entry.lock:
+            batch = _prepared(call, entry, piece, recipe)
+            needed = sorted(call["tokens"])
+            missing = [number for number in needed if entry.tokens.get(number) != call["tokens"][number]]
+            if missing and call["thetas"] is None:
+                return {"missing": missing}
+            for number in missing:
+                _evaluated(entry, batch, number, call["thetas"][number], {**call, "curvature": False, "keep": needed})
+            arguments = (aligned(call["theta"]), call["machines"], call["mixtures"])
+            proof = batch.prove(*arguments) if call["prove"] else None
+            return {"missing": [], "found_again": len(missing), "proof": proof, "model": batch.model(*arguments).to_bytes()}
+
+    return _named(work)
