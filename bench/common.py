@@ -100,11 +100,13 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-def measured(command: list[str]) -> tuple[str, float]:
-    """What a program prints, and the most memory that it held, in GiB."""
-    done = subprocess.run([sys.executable, "-c", STARTER, *command], capture_output=True, text=True, check=False)
+def measured(command: Sequence[object]) -> tuple[str, float, float]:
+    """What a program prints, the seconds it takes and the most memory it has, in GiB."""
+    words = [str(word) for word in command]
+    started = perf_counter()
+    done = subprocess.run([sys.executable, "-c", STARTER, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, (command, done.stderr)
-    return done.stdout, int(done.stderr.split()[-1]) / 2**20
+    return done.stdout, perf_counter() - started, int(done.stderr.split()[-1]) / 2**20
 
 
 def in_turn(repeats: int, *works: Callable[[], float]) -> list[list[float]]:

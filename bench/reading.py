@@ -106,7 +106,7 @@ def run(bench: Bench) -> list[str]:
         commands = {"ours": [str(bench.programs / "read_table"), str(path)], "theirs": [sys.executable, "-c", script, str(path)]}
         for _ in range(bench.sizes([3], [1])[0]):
             for who, command in commands.items():
-                printed, peak = measured(command)
+                printed, _, peak = measured(command)
                 times[who].append(float(printed))
                 peaks[who] = max(peaks[who], peak)
         found = ratio(times["ours"], times["theirs"])
@@ -138,16 +138,8 @@ def predicted(bench: Bench, rows: int, files: dict[str, tuple[Path, int]]) -> li
     for count, path in ((rows // 10, bench.folder / "tenth.csv"), (rows, files["csv"][0]), (rows, files["parquet"][0])):
         for command in ("predict", "evaluate"):
             extra = ["-o", str(bench.folder / "predictions.csv")] if command == "predict" else ["--json"]
-            peaks: list[float] = []
-
-            def work(command: str = command, path: Path = path, extra: list[str] = extra, peaks: list[float] = peaks) -> str:
-                printed, peak = measured([program, command, model, str(path), "--threads", "2", *extra])
-                peaks.append(peak)
-                return printed
-
-            printed: list[str] = []
-            took = seconds(lambda printed=printed, work=work: printed.append(work()))
-            accuracy = f"{json.loads(printed[0])['together']:.4f}" if command == "evaluate" else ""
-            table.row(f"{command} {path.suffix[1:]}", f"{count:,}", in_seconds(took), f"{peaks[0]:.2f}", accuracy)
-            bench.record(command=command, rows=count, seconds=took, peak=peaks[0])
+            printed, took, peak = measured([program, command, model, path, "--threads", "2", *extra])
+            accuracy = f"{json.loads(printed)['together']:.4f}" if command == "evaluate" else ""
+            table.row(f"{command} {path.suffix[1:]}", f"{count:,}", in_seconds(took), f"{peak:.2f}", accuracy)
+            bench.record(command=command, rows=count, seconds=took, peak=peak)
     return table.lines

@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from common import ROOT, Bench, Table, in_seconds
+from common import ROOT, Bench, Table, in_seconds, measured
 
 TITLE = "Transfer between tasks"
 #: A page of its own.
@@ -356,18 +355,6 @@ def letters(bench: Bench) -> list[str]:
         "",
         *lines.lines,
     ]
-
-
-def measured(command: Sequence[object]) -> tuple[str, float, float]:
-    """What a program prints, the seconds it takes and the most memory it has, in GiB."""
-    before = time.perf_counter()
-    with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        text = process.stdout.read()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, command
-    return text, time.perf_counter() - before, used.ru_maxrss / 2**20
 
 
 #: One system with the summed kernel, at weights and a ridge that somebody knows.
