@@ -72,14 +72,23 @@ class Model:
         if "mtmkl" not in metadata:
             raise FormatError("there is no `mtmkl` header; the file was not written by mtmkl")
         header = json.loads(metadata["mtmkl"])
-        if header["version"] not in (1, 2, 3):
-            raise FormatError(f"format version {header['version']}, expected 1, 2 or 3")
+        if header["version"] not in (1, 2, 3, 4):
+            raise FormatError(f"format version {header['version']}, expected 1 to 4")
         tensors = {}
         for name, entry in entries.items():
             first, last = entry["data_offsets"]
             values = np.frombuffer(content[start + first : start + last], dtype=types[entry["dtype"]])
             tensors[name] = values.reshape(entry["shape"])
         return cls(header, tensors)
+
+    def rows(self, number: int) -> Array:
+        """The support rows of a sample set, with all their zeros where the file has none of them (from version 4 on)."""
+        if f"set.{number}.rows" in self.tensors:
+            return self.tensors[f"set.{number}.rows"]
+        offsets, columns, values = (self.tensors[f"set.{number}.sparse.{part}"] for part in ("offsets", "columns", "values"))
+        dense = np.zeros((len(offsets) - 1, len(self.header["sets"][number]["columns"])))
+        dense[np.repeat(np.arange(len(dense)), np.diff(offsets.astype(int))), columns.astype(int)] = values
+        return dense
 
     def task_kernels(self, number: int) -> dict[str, Any] | None:
         """The tasks and task kernels of a sample set, where its kernels are between tasks."""
@@ -725,7 +734,7 @@ def check(content: bytes, sets: Sequence[Samples], tasks: Sequence[Task], *, tol
         if samples.count != entry["samples"]:
             raise FormatError(f"sample set {number} has {samples.count} rows, the model's had {entry['samples']}")
         if samples.rows is not None:
-            kept = tensors[f"set.{number}.rows"]
+            kept = model.rows(number)
             given = np.asarray(samples.rows, np.float64)[tensors[f"set.{number}.positions"].astype(int)]
             claim("rows", np.array_equal(kept, given), f"the support rows of sample set {number} are not those of the data")
         kernels = model.task_kernels(number)

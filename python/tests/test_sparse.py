@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
+import certificate
 import numpy as np
 import pytest
 import scipy.sparse
@@ -56,6 +58,32 @@ def test_sparse_rows_have_the_machine_of_dense_ones(words, model, kind):
     vectors = sparse.support_vectors_
     assert scipy.sparse.issparse(vectors)
     np.testing.assert_array_equal(vectors.toarray(), X[sparse.support_])
+
+
+@pytest.mark.parametrize("storage", ["kept", "mapped", "streamed"])
+@pytest.mark.parametrize("machine", ["svc", "logistic"])
+def test_the_certificate_holds_for_who_knows_nothing_of_the_core(words, machine, storage):
+    """On rows with all their zeros, from the file alone."""
+    X, y = words
+    site = np.where(np.arange(120) % 3 == 0, "a", "b")
+    # All kernels of a part of the words, none of a row that has none of them.
+    X = X + 0.0
+    X[5, 40] = 1.0
+    model = MKLClassifier(KERNELS, machine=machine, scale="none", normalize="none", sharing="pscs", storage=storage, tol=1e-5)
+    model.fit(scipy.sparse.csr_array(X), y, task=site)
+    origins = [np.array(own) for own in json.loads(model._model.notes["training-rows"])]
+    sets = [certificate.Samples(X[own]) for own in origins]
+    tasks = []
+    for own, samples in zip(origins, sets, strict=True):
+        assert len(own) == samples.count
+        tasks.append(certificate.Task(targets=np.where(y[own] == 1, 1.0, -1.0)))
+    content = model._model.to_bytes()
+    assert certificate.Model.of_bytes(content).header["version"] == 4
+    verdict = certificate.check(content, sets, tasks)
+    assert not verdict.violations, str(verdict)
+    # And is one of these rows: with another number in one of them it does not.
+    sets[0].rows[0, np.flatnonzero(sets[0].rows[0])[0]] *= 1.5
+    assert certificate.check(content, sets, tasks).violations
 
 
 def test_columns_are_scaled_and_not_centred(words):

@@ -74,7 +74,7 @@ impl OuterProblem {
         solver.solve(engine, &self.sharing, found.as_ref(), &mut run)
     }
 
-    /// The model of an answer whose machines were fitted in parts (see [`Model::joined`]).
+    /// The model of an answer whose machines were fitted in parts (see `model/join.rs`).
     ///
     /// # Errors
     /// When the parts are not those of this problem's tasks.

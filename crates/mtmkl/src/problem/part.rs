@@ -7,7 +7,7 @@ use crate::grid::Grid;
 use crate::model::Model;
 
 impl Prepared {
-    /// The machines and witnesses of these tasks at θ as a model of its own, to be joined with the others' ([`Model::joined`]): its weights and its
+    /// The machines and witnesses of these tasks at θ as a model of its own, to be joined with the others' ([`OuterProblem::model`](super::OuterProblem::model)): its weights and its
     /// certificate are not those of the whole.
     ///
     /// # Errors
