@@ -182,13 +182,28 @@ pub(crate) fn widen(single: &[f32], double: &mut [f64]) {
     ));
 }
 
-/// y ← y + step · (a − b).
-pub(crate) fn add_difference(step: f64, a: &[f64], b: &[f64], y: &mut [f64]) {
+/// The same numbers, rounded to single precision.
+pub(crate) fn narrow(double: &[f64], single: &mut [f32]) {
     arch().dispatch(Wide(
         #[inline(always)]
         || {
-            for ((out, a), b) in y.iter_mut().zip(a).zip(b) {
-                *out += step * (a - b);
+            for (out, &value) in single.iter_mut().zip(double) {
+                // Rounding is what is asked for.
+                #[allow(clippy::cast_possible_truncation)]
+                let rounded = value as f32;
+                *out = rounded;
+            }
+        },
+    ));
+}
+
+/// y ← y + step · (a − b).
+pub(crate) fn add_difference<T: Copy + Into<f64>>(step: f64, a: &[T], b: &[T], y: &mut [f64]) {
+    arch().dispatch(Wide(
+        #[inline(always)]
+        || {
+            for ((out, &a), &b) in y.iter_mut().zip(a).zip(b) {
+                *out += step * (a.into() - b.into());
             }
         },
     ));
@@ -349,13 +364,51 @@ pub(crate) struct Partner {
 }
 
 /// Slopes a − b (+∞ by c where a variable cannot shrink); gain = (highest − slope)² / max(own + d − 2k, least).
-pub(crate) fn best_partner(slices: [&[f64]; 5], highest: f64, own: f64, least: f64) -> Partner {
+pub(crate) fn best_partner(
+    [a, b, c, d]: [&[f64]; 4],
+    k: &[f64],
+    highest: f64,
+    own: f64,
+    least: f64,
+) -> Partner {
     arch().dispatch(Search {
-        slices,
+        slices: [a, b, c, d, k],
         highest,
         own,
         least,
     })
+}
+
+/// So many values at a time are widened in the fastest cache.
+const WIDENED: usize = 512;
+
+/// The same with k in single precision.
+pub(crate) fn best_partner_rounded(
+    slices: [&[f64]; 4],
+    k: &[f32],
+    highest: f64,
+    own: f64,
+    least: f64,
+) -> Partner {
+    let mut best = Partner {
+        position: None,
+        gain: 0.0,
+        lowest: f64::INFINITY,
+    };
+    let mut buffer = [0.0; WIDENED];
+    for (number, k) in k.chunks(WIDENED).enumerate() {
+        let start = number * WIDENED;
+        let widened = &mut buffer[..k.len()];
+        widen(k, widened);
+        let parts = slices.map(|slice| &slice[start..start + k.len()]);
+        let found = best_partner(parts, widened, highest, own, least);
+        best.lowest = best.lowest.min(found.lowest);
+        if found.gain > best.gain {
+            best.gain = found.gain;
+            best.position = found.position.map(|at| start + at);
+        }
+    }
+    best
 }
 
 struct Search<'a> {

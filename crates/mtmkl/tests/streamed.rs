@@ -337,3 +337,28 @@ fn what_cannot_be_streamed_says_why() {
     let prepared = problem.prepare(&preparation).unwrap();
     assert_eq!(prepared.storage(), Storage::Streamed);
 }
+
+/// Large parts are in single precision where that has the range of K, and the gap is smaller than its digits would allow.
+#[test]
+fn large_parts_are_rounded_and_the_certificate_is_not() {
+    let mut random = Random::new(7);
+    let n = 2400;
+    let rows = points(&mut random, n, COLUMNS);
+    let labels = targets(&mut random, &rows, TargetKind::Labels, 0);
+    // The same problem in other units: kernels so many times as large, errors so many times as cheap.
+    for size in [1.0, 1e32] {
+        let spec = ProblemSpec::new(
+            views(&["rbf:sigma=0.3|0.6|1"]),
+            MachineSpec::svc(10.0 / size),
+            SharingSpec::lp(2.0, size),
+        );
+        let samples = Samples::new(rows.clone(), n, COLUMNS).unwrap();
+        let task = Task::new("t", labels.clone());
+        let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
+        let kept = fit(&problem, &preparation(Storage::Mapped, 2, u64::MAX), 1e-9);
+        let streamed = fit(&problem, &preparation(Storage::Streamed, 2, u64::MAX), 1e-9);
+        assert_same(&kept, &streamed, &format!("{size}"));
+        let free = streamed.outcome().objective;
+        assert!(free > 0.0 && streamed.outcome().gap <= 1e-9, "{size}");
+    }
+}

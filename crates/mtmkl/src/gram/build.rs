@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::composed::Composed;
 use super::definiteness::{self, Definiteness};
-use super::kept::{Kept, Matrix, Values, round};
+use super::kept::{Kept, Matrix};
 use super::map::{Map, first_overflow};
 use super::mapped::{Made, Mapped};
 use super::memory::{Memory, Part};
@@ -18,6 +18,7 @@ use super::operator::Operator;
 use super::pairs::{Packed, write_base};
 use super::plan::{Form, Group, Plan, Source};
 use super::streamed::Streamed;
+use super::values::Values;
 use crate::data::{GivenGram, Kind, Samples};
 use crate::error::{DataProblem, Error, Place, Result};
 use crate::kernel::{Kernel, KernelView, Statistic};
@@ -367,7 +368,7 @@ impl Work<'_> {
                 for (position, (map, part)) in maps.iter().zip(parts).enumerate() {
                     buffer.copy_from_slice(base);
                     map.apply(&mut buffer, number * rows);
-                    round(&buffer, part);
+                    vector::narrow(&buffer, part);
                     // Beyond the range of single precision is beyond the range.
                     let beyond = part.iter().position(|value| !value.is_finite());
                     first = first.or(beyond.map(|at| (position, buffer[at])));

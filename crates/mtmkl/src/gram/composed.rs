@@ -150,6 +150,28 @@ impl Operator for Composed {
         });
     }
 
+    fn combine_rounded(&self, view: &View, weights: &[(usize, f64)], out: &mut [f32], stop: &Stop) {
+        let shares = self.shares(weights);
+        let Some((first, others)) = shares.split_first() else {
+            out.fill(0.0);
+            return;
+        };
+        first.part.combine_rounded(view, &first.weights, out, stop);
+        if others.is_empty() {
+            return;
+        }
+        let count = view.count(self.samples());
+        let rows = out.par_chunks_mut(count.max(1)).enumerate();
+        rows.for_each(|(i, out)| {
+            let mut row = vec![0.0; count];
+            crate::vector::widen(out, &mut row);
+            for Share { part, weights } in others {
+                part.add_kernels(view, i, weights, &mut row);
+            }
+            crate::vector::narrow(&row, out);
+        });
+    }
+
     fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], stop: &Stop) -> Vec<f64> {
         let mut sum = vec![0.0; v.len()];
         for Share { part, weights } in self.shares(weights) {

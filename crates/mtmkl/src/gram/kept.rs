@@ -9,6 +9,7 @@ use super::images::{self, Factor, Sums};
 use super::memory::{Memory, Part};
 use super::operator::{Image, Operator};
 use super::plan::square;
+use super::values::Values;
 use crate::ledger::Ledger;
 use crate::vector;
 use crate::view::View;
@@ -22,13 +23,6 @@ pub(super) enum Matrix {
     Given(Arc<Vec<f64>>),
     /// Rounded to single precision: half the memory, and half the time where memory is the limit.
     Single(Part<f32>),
-}
-
-/// Values in the precision they are kept in.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Values<'a> {
-    Double(&'a [f64]),
-    Single(&'a [f32]),
 }
 
 impl Matrix {
@@ -47,7 +41,7 @@ impl Matrix {
             return (self, None);
         };
         let mut memory = Memory::zeros(values.len(), ledger);
-        round(values, &mut memory);
+        vector::narrow(values, &mut memory);
         let beyond = memory.iter().position(|value| !value.is_finite());
         let beyond = beyond.map(|at| values[at]);
         (Self::Single(Part::from(memory)), beyond)
@@ -58,23 +52,6 @@ impl Matrix {
         match self.values() {
             Values::Double(values) => Self::Built(subset(values, n, chosen, ledger)),
             Values::Single(values) => Self::Single(subset(values, n, chosen, ledger)),
-        }
-    }
-}
-
-impl Values<'_> {
-    /// Some of them.
-    fn slice(self, range: Range<usize>) -> Self {
-        match self {
-            Self::Double(values) => Self::Double(&values[range]),
-            Self::Single(values) => Self::Single(&values[range]),
-        }
-    }
-
-    fn get(self, at: usize) -> f64 {
-        match self {
-            Self::Double(values) => values[at],
-            Self::Single(values) => values[at].into(),
         }
     }
 }
@@ -99,16 +76,6 @@ pub(super) fn subset<T: bytemuck::Pod>(
         }
     }
     Part::from(Memory::holding(copied, ledger))
-}
-
-/// out ← the values in single precision.
-pub(super) fn round(values: &[f64], out: &mut [f32]) {
-    for (out, &value) in out.iter_mut().zip(values) {
-        // Rounding is what is asked for.
-        #[allow(clippy::cast_possible_truncation)]
-        let rounded = value as f32;
-        *out = rounded;
-    }
 }
 
 /// M matrices, n × n.

@@ -25,6 +25,7 @@ mod spanned;
 mod sparse;
 mod streamed;
 mod triangle;
+mod values;
 mod weighted;
 
 use std::sync::Arc;
@@ -41,9 +42,10 @@ pub use operator::{ByChange, Image, OnSupport, Operator, by_kernel};
 pub(crate) use plan::Plan;
 pub use plan::Storage;
 pub(crate) use plan::{Options, square};
-pub(crate) use rows::CombinedRows;
+pub(crate) use rows::{CombinedRows, can_be_rounded};
 pub(crate) use set_plan::SetPlan;
 pub(crate) use spanned::Spanned;
+pub(crate) use values::Values;
 
 use crate::ledger::Ledger;
 use crate::run::Stop;
@@ -106,22 +108,30 @@ impl TaskGrams<'_> {
         self.grams.entries(self.view, i, columns, weights, out);
     }
 
-    /// Σ_(m, a) a K_m, N_t × N_t, row by row, where possible in memory that is there; what is taken anew has room for three times as many samples, up
-    /// to `most`: what is not written costs nothing, and pages that were written need not be had from the system again. Worth nothing where `stop` comes first.
-    fn combined(
+    /// Σ_(m, a) a K_m, N_t × N_t, row by row. Worth nothing where `stop` comes first.
+    fn combined(&self, weights: &[(usize, f64)], stop: &Stop) -> Memory<f64> {
+        let n = self.count();
+        let mut all = Memory::passing(n * n, self.grams.ledger());
+        self.grams.combine(self.view, weights, &mut all, stop);
+        all
+    }
+
+    /// The same in single precision, where possible in memory that is there; what is taken anew has room for three times as many samples, up to
+    /// `most`: what is not written costs nothing, and pages that were written need not be had from the system again.
+    fn combined_rounded(
         &self,
         weights: &[(usize, f64)],
-        spare: Option<Memory<f64>>,
+        spare: Option<Memory<f32>>,
         most: usize,
         stop: &Stop,
-    ) -> Memory<f64> {
+    ) -> Memory<f32> {
         let n = self.count();
         let room = n.max(most.min(3 * n));
         let mut all = spare
             .filter(|spare| spare.len() >= n * n)
             .unwrap_or_else(|| Memory::passing(room * room, self.grams.ledger()));
         self.grams
-            .combine(self.view, weights, &mut all[..n * n], stop);
+            .combine_rounded(self.view, weights, &mut all[..n * n], stop);
         all
     }
 

@@ -76,6 +76,23 @@ pub trait Operator: Debug + Send + Sync {
             });
     }
 
+    /// The same in single precision: for whoever knows Kβ from elsewhere, and asks only by how much it changes.
+    fn combine_rounded(
+        &self,
+        view: &View,
+        weights: &[(usize, f64)],
+        out: &mut [f32],
+        _stop: &Stop,
+    ) {
+        let count = view.count(self.samples());
+        let rows = out.par_chunks_mut(count.max(1)).enumerate();
+        rows.for_each(|(i, out)| {
+            let mut row = vec![0.0; count];
+            self.add_kernels(view, i, weights, &mut row);
+            vector::narrow(&row, out);
+        });
+    }
+
     /// Σ_(m, a) a K_m v, by all threads; who does what makes no difference. Worth nothing where `stop` comes first.
     fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], _stop: &Stop) -> Vec<f64> {
         let row = |i: usize| {

@@ -191,12 +191,12 @@ fn lower_triangle(x: &Packed<'_>, statistic: &dyn Statistic, z: &Compared<'_>, o
 const TILE: usize = 32;
 
 /// Lower triangle → symmetric.
-pub(super) fn mirror(matrix: &mut [f64], n: usize) {
+pub(super) fn mirror<T: Copy + Send + Sync>(matrix: &mut [T], n: usize) {
     mirror_rows(matrix, n, 0);
 }
 
 /// The square of these rows on the diagonal of the matrix; `first` is the number of the first.
-fn mirror_rows(rows: &mut [f64], n: usize, first: usize) {
+fn mirror_rows<T: Copy + Send + Sync>(rows: &mut [T], n: usize, first: usize) {
     let count = rows.len() / n;
     if count <= TILE {
         for i in 0..count {

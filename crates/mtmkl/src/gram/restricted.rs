@@ -86,4 +86,9 @@ impl Operator for Restricted {
         let view = self.view.then(view);
         self.whole.combine(&view, &self.weights(weights), out, stop);
     }
+
+    fn combine_rounded(&self, view: &View, weights: &[(usize, f64)], out: &mut [f32], stop: &Stop) {
+        let (view, weights) = (self.view.then(view), self.weights(weights));
+        self.whole.combine_rounded(&view, &weights, out, stop);
+    }
 }

@@ -4,8 +4,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
-use super::TaskGrams;
 use super::memory::Memory;
+use super::{TaskGrams, Values};
 use crate::ledger::{self, Guard, LARGE};
 use crate::run::Stop;
 use crate::vector;
@@ -23,10 +23,6 @@ pub(crate) struct CombinedRows<'a> {
     rows: Rows,
     /// Whether there is memory for all rows.
     are_kept: bool,
-    /// Memory of rows that are not wanted any more: fresh memory costs the system more than writing to it costs us.
-    spare: Mutex<Option<Memory<f64>>>,
-    /// What is taken anew has room for more samples, but for no more than these.
-    most: usize,
     /// Where this comes first, rows are worth nothing.
     stop: Stop,
 }
@@ -35,6 +31,17 @@ pub(crate) struct CombinedRows<'a> {
 enum Rows {
     Single(Vec<OnceLock<Row>>),
     Together(OnceLock<Memory<f64>>),
+    /// Together, in single precision.
+    Rounded(OnceLock<Memory<f32>>, Spare),
+}
+
+/// Where rows may be written to.
+#[derive(Debug)]
+struct Spare {
+    /// Memory of rows that are not wanted any more: fresh memory costs the system more than writing to it costs us.
+    memory: Mutex<Option<Memory<f32>>>,
+    /// What is taken anew has room for more samples, but for no more than these.
+    most: usize,
 }
 
 /// One row, and what is taken for it where all rows together are much.
@@ -42,6 +49,15 @@ enum Rows {
 struct Row {
     values: Box<[f64]>,
     _taken: Option<Guard>,
+}
+
+/// Values up to this, and down to one over it, have all digits of single precision.
+const ROUNDED: f64 = 1e30;
+
+/// Whether single precision has the range of a K with this diagonal: no value is larger than the largest there.
+pub(crate) fn can_be_rounded(diagonal: &[f64]) -> bool {
+    let largest = diagonal.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+    (1.0 / ROUNDED..ROUNDED).contains(&largest)
 }
 
 impl<'a> CombinedRows<'a> {
@@ -66,24 +82,21 @@ impl<'a> CombinedRows<'a> {
             diagonal,
             rows,
             are_kept: true,
-            spare: Mutex::default(),
-            most: 0,
             stop: Stop::never(),
         }
     }
 
-    /// The same with memory that may be used again, and where there is too little of it, with room for more samples, up to so many. Where `stop`
-    /// comes before all rows are made, they are worth nothing: whoever asks for one is to ask whether it has come, too.
-    pub(crate) fn in_memory(self, spare: Option<Memory<f64>>, most: usize, stop: &Stop) -> Self {
+    /// The same in single precision, with memory that may be used again, and where there is too little of it, with room for more samples, up to so
+    /// many: for whoever knows Kβ from elsewhere, and asks only by how much it changes.
+    pub(crate) fn rounded(self, memory: Option<Memory<f32>>, most: usize) -> Self {
+        let memory = Mutex::new(memory);
         Self {
-            spare: Mutex::new(spare),
-            most,
-            stop: stop.clone(),
+            rows: Rows::Rounded(OnceLock::new(), Spare { memory, most }),
             ..self
         }
     }
 
-    /// The same until somebody asks to stop: what is made then is worth nothing.
+    /// The same until somebody asks to stop: what is made then is worth nothing, and whoever asks for a row is to ask whether it has come, too.
     pub(crate) fn until(self, stop: &Stop) -> Self {
         Self {
             stop: stop.clone(),
@@ -92,10 +105,10 @@ impl<'a> CombinedRows<'a> {
     }
 
     /// Its memory, for others to use.
-    pub(crate) fn into_memory(self) -> Option<Memory<f64>> {
+    pub(crate) fn into_memory(self) -> Option<Memory<f32>> {
         match self.rows {
-            Rows::Together(rows) => rows.into_inner(),
-            Rows::Single(_) => None,
+            Rows::Rounded(rows, _) => rows.into_inner(),
+            Rows::Single(_) | Rows::Together(_) => None,
         }
     }
 
@@ -128,8 +141,9 @@ impl<'a> CombinedRows<'a> {
     }
 
     /// Row i of K(θ).
-    pub(crate) fn row(&self, i: usize) -> &[f64] {
+    pub(crate) fn row(&self, i: usize) -> Values<'_> {
         let n = self.count();
+        let range = i * n..(i + 1) * n;
         match &self.rows {
             Rows::Single(rows) => {
                 let row = rows[i].get_or_init(|| {
@@ -142,19 +156,20 @@ impl<'a> CombinedRows<'a> {
                         _taken: is_much.then(|| self.grams.grams.ledger().take(bytes)),
                     }
                 });
-                &row.values
+                Values::Double(&row.values)
             }
             Rows::Together(rows) => {
+                let rows = rows.get_or_init(|| self.grams.combined(&self.weights, &self.stop));
+                Values::Double(&rows[range])
+            }
+            Rows::Rounded(rows, Spare { memory, most }) => {
                 let rows = rows.get_or_init(|| {
-                    let spare = self
-                        .spare
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .take();
+                    let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+                    let spare = memory.take();
                     self.grams
-                        .combined(&self.weights, spare, self.most, &self.stop)
+                        .combined_rounded(&self.weights, spare, *most, &self.stop)
                 });
-                &rows[i * n..(i + 1) * n]
+                Values::Single(&rows[range])
             }
         }
     }
@@ -167,7 +182,7 @@ impl<'a> CombinedRows<'a> {
     /// Makes all rows now, where they are made together. Whoever shares them with others must: threads that wait for rows while they
     /// help with making them would wait for themselves.
     pub(crate) fn make_together(&self) {
-        let are_together = matches!(self.rows, Rows::Together(_));
+        let are_together = !matches!(self.rows, Rows::Single(_));
         if are_together && self.are_kept && self.count() > 0 {
             self.row(0);
         }
@@ -175,10 +190,14 @@ impl<'a> CombinedRows<'a> {
 
     /// Looks at row i of K(θ), kept or made for this once.
     pub(crate) fn with_row<R>(&self, i: usize, look: impl FnOnce(&[f64]) -> R) -> R {
-        if self.are_kept {
-            look(self.row(i))
-        } else {
-            look(&self.passing_row(i))
+        match self.are_kept.then(|| self.row(i)) {
+            Some(Values::Double(row)) => look(row),
+            Some(Values::Single(row)) => {
+                let mut values = vec![0.0; row.len()];
+                vector::widen(row, &mut values);
+                look(&values)
+            }
+            None => look(&self.passing_row(i)),
         }
     }
 
@@ -214,8 +233,15 @@ impl<'a> CombinedRows<'a> {
                     self.row(i);
                 });
         }
-        let rows: Vec<(f64, &[f64])> = change.iter().map(|&(i, a)| (a, self.row(i))).collect();
-        vector::add_rows(&rows, product);
+        let (mut double, mut single) = (Vec::new(), Vec::new());
+        for &(i, a) in change {
+            match self.row(i) {
+                Values::Double(row) => double.push((a, row)),
+                Values::Single(row) => single.push((a, row)),
+            }
+        }
+        vector::add_rows(&double, product);
+        vector::add_rows(&single, product);
     }
 
     /// Kβ for β given by sample.

@@ -93,6 +93,11 @@ impl Operator for Spanned {
         self.nodes.combine(view, &self.gathered(weights), out, stop);
     }
 
+    fn combine_rounded(&self, view: &View, weights: &[(usize, f64)], out: &mut [f32], stop: &Stop) {
+        let weights = self.gathered(weights);
+        self.nodes.combine_rounded(view, &weights, out, stop);
+    }
+
     fn bytes(&self) -> u64 {
         self.nodes.bytes()
     }

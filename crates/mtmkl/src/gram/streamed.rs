@@ -17,6 +17,7 @@ use super::mapped::Made;
 use super::operator::{ByChange, Image, Operator};
 use super::pairs::mirror;
 use super::plan::{SameBase, by_statistic};
+use super::values::Precision;
 use crate::data::Samples;
 use crate::error::Result;
 use crate::kernel::KernelView;
@@ -126,6 +127,40 @@ impl Streamed {
         view.iter(self.samples()).collect()
     }
 
+    /// out ← Σ_(m, a) a K_m on these samples, in the precision of `out`.
+    fn write<T: Precision>(
+        &self,
+        view: &View,
+        weights: &[(usize, f64)],
+        out: &mut [T],
+        stop: &Stop,
+    ) {
+        let positions = self.positions(view);
+        let n = positions.len();
+        if n == 0 {
+            return;
+        }
+        let groups = self.groups(weights.iter().map(|(kernel, _)| *kernel));
+        let chunks = self.chunks(&groups, &positions);
+        let blocks = out.par_chunks_mut(ROWS * n).zip(positions.par_chunks(ROWS));
+        let blocks = blocks.enumerate().filter(|_| !stop.now());
+        blocks.for_each_init(Scratch::default, |scratch, (number, (out, block))| {
+            let until = number * ROWS + block.len();
+            let block = self.block(&groups, block);
+            // Up to the diagonal; the rest is the same by symmetry.
+            for chunk in chunks.iter().filter(|chunk| chunk.range.start < until) {
+                let mut written = Written {
+                    weights,
+                    sums: vec![0.0; chunk.range.len()],
+                    out: &mut out[chunk.range.start..],
+                    stride: n,
+                };
+                Self::visit(&groups, &block, chunk, scratch, &mut written);
+            }
+        });
+        mirror(out, n);
+    }
+
     /// Σ_(m, a) a · K_m(i, columns) for a row and columns of the set, added.
     fn add_row(&self, row: usize, columns: &[usize], weights: &[(usize, f64)], out: &mut [f64]) {
         let groups = self.groups(weights.iter().map(|(kernel, _)| *kernel));
@@ -145,6 +180,43 @@ impl Streamed {
     }
 }
 
+/// Σ_m a_m K_m between the rows of a block and a chunk, written row by row.
+struct Written<'a, T> {
+    /// Kernel and a_m by slot.
+    weights: &'a [(usize, f64)],
+    /// Of the row at hand.
+    sums: Vec<f64>,
+    out: &'a mut [T],
+    /// From one row to the next.
+    stride: usize,
+}
+
+impl<T: Precision> Visitor for Written<'_, T> {
+    fn values(&mut self, slot: usize, _row: usize, values: &[f64]) {
+        vector::axpy(self.weights[slot].1, values, &mut self.sums);
+    }
+
+    fn powers(&mut self, chain: &Chain, _row: usize, s: &[f64]) {
+        let factors = factors(chain, self.weights);
+        chain.powers.add(s, &factors, &mut self.sums);
+    }
+
+    fn end(&mut self, row: usize) {
+        let out = &mut self.out[row * self.stride..];
+        T::round(&self.sums, &mut out[..self.sums.len()]);
+        self.sums.fill(0.0);
+    }
+}
+
+/// a_m c_m of the kernels of a chain.
+fn factors(chain: &Chain, weights: &[(usize, f64)]) -> [f64; MOST_POWERS] {
+    let mut factors = [0.0; MOST_POWERS];
+    for (a, &(slot, factor)) in factors.iter_mut().zip(&chain.members) {
+        *a = factor * weights[slot].1;
+    }
+    factors
+}
+
 /// Σ_m a_m K_m between the rows of a block and a chunk, added.
 struct Sum<'a> {
     /// Kernel and a_m by slot.
@@ -161,11 +233,8 @@ impl Visitor for Sum<'_> {
     }
 
     fn powers(&mut self, chain: &Chain, row: usize, s: &[f64]) {
-        let mut factors = [0.0; MOST_POWERS];
-        for (a, &(slot, factor)) in factors.iter_mut().zip(&chain.members) {
-            *a = factor * self.weights[slot].1;
-        }
         let out = &mut self.out[row * self.stride..];
+        let factors = factors(chain, self.weights);
         chain.powers.add(s, &factors, &mut out[..s.len()]);
     }
 }
@@ -337,32 +406,11 @@ impl Operator for Streamed {
     }
 
     fn combine(&self, view: &View, weights: &[(usize, f64)], out: &mut [f64], stop: &Stop) {
-        let positions = self.positions(view);
-        let n = positions.len();
-        if n == 0 {
-            return;
-        }
-        let groups = self.groups(weights.iter().map(|(kernel, _)| *kernel));
-        let chunks = self.chunks(&groups, &positions);
-        let blocks = out.par_chunks_mut(ROWS * n).zip(positions.par_chunks(ROWS));
-        let blocks = blocks.enumerate().filter(|_| !stop.now());
-        blocks.for_each_init(Scratch::default, |scratch, (number, (out, block))| {
-            let until = number * ROWS + block.len();
-            let block = self.block(&groups, block);
-            // Up to the diagonal; the rest is the same by symmetry.
-            for chunk in chunks.iter().filter(|chunk| chunk.range.start < until) {
-                for row in out.chunks_exact_mut(n) {
-                    row[chunk.range.clone()].fill(0.0);
-                }
-                let mut sum = Sum {
-                    weights,
-                    out: &mut out[chunk.range.start..],
-                    stride: n,
-                };
-                Self::visit(&groups, &block, chunk, scratch, &mut sum);
-            }
-        });
-        mirror(out, n);
+        self.write(view, weights, out, stop);
+    }
+
+    fn combine_rounded(&self, view: &View, weights: &[(usize, f64)], out: &mut [f32], stop: &Stop) {
+        self.write(view, weights, out, stop);
     }
 
     fn multiply(&self, view: &View, weights: &[(usize, f64)], v: &[f64], stop: &Stop) -> Vec<f64> {

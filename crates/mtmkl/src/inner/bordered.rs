@@ -63,7 +63,7 @@ impl Bordered {
         let fill = |j: usize, column: &mut [f64]| {
             let row = rows.row(samples[j]);
             for (k, value) in column.iter_mut().enumerate() {
-                *value = row[samples[j + k]] * scale[j + k] * scale[j];
+                *value = row.get(samples[j + k]) * scale[j + k] * scale[j];
             }
             column[0] += scale[j] * scale[j] / weights[samples[j]];
         };

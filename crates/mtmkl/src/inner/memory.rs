@@ -27,6 +27,11 @@ pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes 
             let is_streamed = allowance.working_set < usize::MAX;
             let part = n.min(allowance.working_set);
             let free = part.min(allowance.most_free);
+            let rows = if is_streamed {
+                box_qp::bytes_of_part(part)
+            } else {
+                rows
+            };
             let curvature = bytes_of::<f64>(free * kernels) + compressed;
             // High and low parts of K_mβ.
             let exact = if is_streamed { 0 } else { 2 * block };
@@ -41,7 +46,7 @@ pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes 
             Bytes {
                 stays: images + factor,
                 // The factorisation is given back before interior points are asked for.
-                passes: square(part) + curvature.max(exact).max(interior.saturating_sub(factor)),
+                passes: rows + curvature.max(exact).max(interior.saturating_sub(factor)),
             }
         }
         Conjugate::Ridge { .. } | Conjugate::Smooth { .. }

@@ -23,6 +23,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Whether the last round did not raise ḡ by anything to speak of.
+    pub(super) fn is_idle(&self) -> bool {
+        self.idle > 0
+    }
+
     /// |ḡ| of the last round.
     pub(crate) fn size(&self) -> f64 {
         self.value.map_or(0.0, f64::abs)

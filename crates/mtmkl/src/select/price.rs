@@ -125,7 +125,7 @@ impl Prepared {
             };
             let rows = CombinedRows::new(view, &theta);
             let matrix: Vec<f64> = (0..rows.count())
-                .flat_map(|i| rows.row(i).to_vec())
+                .flat_map(|i| rows.with_row(i, <[f64]>::to_vec))
                 .collect();
             let Targets::Values(targets) = &task.targets else {
                 return None;

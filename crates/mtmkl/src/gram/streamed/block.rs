@@ -67,6 +67,9 @@ pub(super) trait Visitor {
 
     /// Those of several, by what they have in common; s is the base.
     fn powers(&mut self, chain: &Chain, row: usize, s: &[f64]);
+
+    /// All values of this row were shown.
+    fn end(&mut self, _row: usize) {}
 }
 
 /// Samples that others are compared with.
@@ -314,6 +317,7 @@ impl Streamed {
                     visitor.values(single.slot, row, values);
                 }
             }
+            visitor.end(row);
         }
     }
 }

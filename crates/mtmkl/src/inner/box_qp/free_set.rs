@@ -141,7 +141,7 @@ impl FreeSet {
         Self::of_columns(members, variables, stop, ledger, |j, column| {
             let row = rows.row(samples[j]);
             for (value, &i) in column.iter_mut().zip(&samples[j..]) {
-                *value = row[i];
+                *value = row.get(i);
             }
         })
     }

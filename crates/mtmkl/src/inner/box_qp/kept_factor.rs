@@ -93,7 +93,7 @@ impl KeptFactor {
                 if known {
                     let row = here.rows.row(i);
                     for (value, &j) in out.iter_mut().zip(columns) {
-                        *value = row[j];
+                        *value = row.get(j);
                     }
                 } else {
                     here.grams.entries(i, columns, &weights, out);

@@ -22,11 +22,12 @@ use bound::{MARGIN, best_offset, multiplier, offset, violation};
 pub(super) use free_set::bytes as bytes_of_free_set;
 pub(super) use interior::{MOST_SAMPLES, bytes as bytes_of_interior_points};
 use kept_factor::KeptFactor;
+pub(super) use working_set::bytes_of_part;
 
 use super::curvature::Curvature;
 use super::{Answer, Effort, Here, Inner, Point, Progress, Solved};
 use crate::error::Result;
-use crate::gram::TaskGrams;
+use crate::gram::{self, TaskGrams};
 use crate::ledger::bytes_of;
 use crate::machine::{Dual, Variables};
 
@@ -50,9 +51,6 @@ impl Qp<'_> {
     }
 }
 
-/// K on a working set.
-type Kernel = crate::gram::Memory<f64>;
-
 /// What a task keeps from one θ to the next.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -63,7 +61,7 @@ pub(super) struct Memory {
     /// How many free samples each one of the factorisation stands for, beyond itself.
     others: f64,
     /// Memory of K on the last working set.
-    spare: Option<Kernel>,
+    spare: Option<gram::Memory<f32>>,
 }
 
 impl Memory {

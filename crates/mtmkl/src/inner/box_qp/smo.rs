@@ -9,7 +9,7 @@
 //! all rows regardless, so the final check on the full set costs no reconstruction.
 
 use super::Qp;
-use crate::gram::CombinedRows;
+use crate::gram::{CombinedRows, Values};
 use crate::run::Stop;
 use crate::vector::{self, Partner};
 
@@ -72,7 +72,7 @@ pub(crate) fn solve(
         let (row_i, row_j) = (qp.variables.sample_of(i), qp.variables.sample_of(j));
         let (kernel_i, kernel_j) = (rows.row(row_i), rows.row(row_j));
         let curvature =
-            (diagonal[row_i] + diagonal[row_j] - 2.0 * kernel_i[row_j]).max(LEAST_CURVATURE);
+            (diagonal[row_i] + diagonal[row_j] - 2.0 * kernel_i.get(row_j)).max(LEAST_CURVATURE);
         let slope = qp.slope(product, i) - qp.slope(product, j);
         let room_i = qp.upper[i] - beta[i];
         let room_j = beta[j] - qp.lower[j];
@@ -90,7 +90,11 @@ pub(crate) fn solve(
         };
         search.update(i, beta[i]);
         search.update(j, beta[j]);
-        vector::add_difference(step, kernel_i, kernel_j, product);
+        match (kernel_i, kernel_j) {
+            (Values::Double(a), Values::Double(b)) => vector::add_difference(step, a, b, product),
+            (Values::Single(a), Values::Single(b)) => vector::add_difference(step, a, b, product),
+            _ => unreachable!("rows of one precision"),
+        }
         steps += 1;
         until_shrinking -= 1;
     }
@@ -230,7 +234,7 @@ impl<'a> Search<'a> {
                 let slope = self.qp.slope(product, v);
                 best.lowest = best.lowest.min(slope);
                 let difference = highest - slope;
-                let curvature = (own + diagonal[row] - 2.0 * kernel[row]).max(LEAST_CURVATURE);
+                let curvature = (own + diagonal[row] - 2.0 * kernel.get(row)).max(LEAST_CURVATURE);
                 let gain = difference * difference / curvature;
                 if difference > 0.0 && gain > best.gain {
                     best.gain = gain;
@@ -246,9 +250,15 @@ impl<'a> Search<'a> {
                 product,
                 &self.shrink[range],
                 diagonal,
-                kernel,
             ];
-            let partner = vector::best_partner(slices, highest, own, LEAST_CURVATURE);
+            let partner = match kernel {
+                Values::Double(kernel) => {
+                    vector::best_partner(slices, kernel, highest, own, LEAST_CURVATURE)
+                }
+                Values::Single(kernel) => {
+                    vector::best_partner_rounded(slices, kernel, highest, own, LEAST_CURVATURE)
+                }
+            };
             best.lowest = best.lowest.min(partner.lowest);
             if partner.gain > best.gain {
                 best.gain = partner.gain;

@@ -8,7 +8,7 @@ use super::super::rounding::{linear_term, noise, objective, target};
 use super::super::{Answer, Curvature, Effort, Here, Point, Progress, Solved};
 use super::free_set::{free_variables, is_free};
 use super::{BoxQp, KeptFactor, Memory, Qp, best_offset, gap, multiplier, policy};
-use crate::gram::{CombinedRows, TaskGrams};
+use crate::gram::{CombinedRows, TaskGrams, can_be_rounded, square};
 use crate::grid::dot;
 use crate::machine::{Conjugate, Dual, Variables};
 use crate::view::View;
@@ -41,23 +41,20 @@ pub(in crate::inner) fn round(
     let enough = target(dual, effort, &linear, &point.beta, &product, &diagonal);
     let value = dual.scale * objective(&linear, &point.beta, &product);
     let is_done = progress.is_done(value, now, enough) || effort.stop.now();
+    let can_be_rounded = !progress.is_idle() && can_be_rounded(&diagonal);
     let (part, is_whole) = if is_done {
         (Vec::new(), true)
     } else {
         let forced = solver.memory.samples();
-        chosen(
-            &qp,
-            &point.beta,
-            &product,
-            &forced,
-            effort.allowance.working_set,
-        )
+        let most = most_samples(effort.allowance.working_set, can_be_rounded);
+        chosen(&qp, &point.beta, &product, &forced, most)
     };
     if part.len() > 1 {
         let place = Part {
             samples: &part,
             view: grams.view.then(&View::of(part.as_slice())),
             is_whole,
+            is_rounded: can_be_rounded && part.len() > SMALL,
             enough,
         };
         let moved = place.improve(solver, point, &product, grams, theta, effort);
@@ -230,8 +227,22 @@ fn steepest(qp: &Qp<'_>, beta: &[f64], product: &[f64], count: usize) -> Vec<usi
     half(growing).chain(half(shrinking)).collect()
 }
 
-/// So few samples are solved all together.
+/// So few samples are solved all together, and in double precision.
 const SMALL: usize = 2000;
+
+/// Bytes of K_AA for so many samples at most.
+pub(in crate::inner) fn bytes_of_part(samples: usize) -> u64 {
+    (square(samples) / 2).max(square(samples.min(SMALL)))
+}
+
+/// The samples that there is memory for, of those that there would be for in single precision.
+fn most_samples(rounded: usize, can_be_rounded: bool) -> usize {
+    if can_be_rounded || rounded <= SMALL {
+        return rounded;
+    }
+    // Half of √2.
+    (rounded / 10 * 7).max(SMALL)
+}
 /// The working set is at most so many times what is free: who is to come off a bound is then seen from where the free ones have come to. (Letter,
 /// three times: 7.7 s and one more round; four times: 6.8 s; six times: 10 s and half as much memory again.)
 const GROWTH: usize = 4;
@@ -247,6 +258,9 @@ struct Part<'a> {
     view: View,
     /// All that should move.
     is_whole: bool,
+    /// K_AA is in single precision: half the memory, which the system has to find and clear, and half as much to read for a small step. The linear
+    /// term makes the slopes those of all K at the β that there is; what is rounded is their change, and the next round is told the truth.
+    is_rounded: bool,
     /// The gap of all samples that is small enough.
     enough: f64,
 }
@@ -322,12 +336,12 @@ impl Part<'_> {
             grams: grams.grams,
             view: &self.view,
         };
-        let spare = solver.memory.spare.take();
-        let rows = CombinedRows::new(seen, theta).in_memory(
-            spare,
-            effort.allowance.working_set,
-            effort.stop,
-        );
+        let rows = CombinedRows::new(seen, theta).until(effort.stop);
+        let rows = if self.is_rounded {
+            rows.rounded(solver.memory.spare.take(), effort.allowance.working_set)
+        } else {
+            rows
+        };
         let beta = self.of(all, &point.beta);
         let by_sample = own.sums(&beta);
         rows.make_together();
