@@ -154,11 +154,21 @@ fn rows_entries_and_combined_matrices_are_made_of_values() {
                     .map(|m| (m, random.uniform()))
                     .collect();
                 let never = crate::run::Stop::never();
-                let combined = on(1, || task.combined(&weights, None, 0, &never).to_vec());
-                assert_eq!(
-                    combined,
-                    on(3, || task.combined(&weights, None, 0, &never).to_vec())
-                );
+                let combined = on(1, || task.combined(&weights, &never).to_vec());
+                assert_eq!(combined, on(3, || task.combined(&weights, &never).to_vec()));
+                let rounded = |threads| {
+                    on(threads, || {
+                        task.combined_rounded(&weights, None, 0, &never).to_vec()
+                    })
+                };
+                let in_single = rounded(1);
+                assert_eq!(in_single, rounded(3));
+                let size: f64 = weights.iter().map(|(_, a)| a).sum();
+                for (&rounded, value) in in_single.iter().zip(&combined) {
+                    // Half a unit of the last digit, and another for what several parts add up to.
+                    let allowed = f64::from(f32::EPSILON) * value.abs() + 1e-12 * size;
+                    assert!((f64::from(rounded) - value).abs() <= allowed);
+                }
                 for i in 0..count {
                     let seen = |m: usize, j: usize| {
                         value(grams.as_ref(), m, view.position(i), view.position(j))
