@@ -51,6 +51,7 @@ pub mod ledger;
 mod linalg;
 pub mod machine;
 pub mod model;
+pub mod platform;
 mod pool;
 mod problem;
 pub mod random;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// room → the rooms it may use. `error`, `ledger`, `random`, `vector` and `view` are open to all.
+/// room → the rooms it may use. `error`, `ledger`, `platform`, `random`, `vector` and `view` are open to all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
     ("span", &[]),
@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pool", &[]),
     ("run", &["pool"]),
     ("ledger", &[]),
+    ("platform", &[]),
     ("random", &[]),
     ("vector", &[]),
     ("view", &[]),
@@ -146,6 +147,7 @@ fn rooms_look_only_where_they_may() {
             let open = used == room
                 || used == "error"
                 || used == "ledger"
+                || used == "platform"
                 || used == "random"
                 || used == "vector"
                 || used == "view"
@@ -211,6 +213,35 @@ fn only_linalg_names_faer() {
             "{} names faer",
             file.display()
         );
+    }
+}
+
+/// What differs between systems is in one file, so that the others are the same everywhere.
+#[test]
+fn only_platform_names_systems() {
+    for source in [
+        "src",
+        "../mtmkl-table/src",
+        "../mtmkl-report/src",
+        "../mtmkl-cli/src",
+    ] {
+        let mut files = Vec::new();
+        rust_files(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join(source),
+            &mut files,
+        );
+        for file in files.iter().filter(|file| !file.ends_with("platform.rs")) {
+            let text = fs::read_to_string(file).unwrap();
+            for sign in [
+                "cfg(unix",
+                "cfg(windows",
+                "not(unix",
+                "target_os",
+                "std::os::",
+            ] {
+                assert!(!text.contains(sign), "{}: {sign}", file.display());
+            }
+        }
     }
 }
 
