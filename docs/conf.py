@@ -78,6 +78,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"mtmkl {release}"
 html_static_path = ["site/static"]
 html_css_files = ["mtmkl.css"]
+html_search_scorer = str(ROOT / "docs/site/scorer.js")
 html_favicon = "site/static/mark.svg"
 html_show_sourcelink = False
 html_copy_source = False

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use clap::CommandFactory;
 use clap::builder::StyledStr;
 use mtmkl::Registry;
 use mtmkl::entry::{Kind, Parameter, Part};
@@ -60,10 +61,11 @@ fn commands(program: &clap::Command) -> Result<String> {
         "# The program\n\nExit codes: 0 converged, 1 not converged (the best model is still written), 2 error. Results go to standard output, everything \
          else to standard error.\n",
     );
-    for command in program
-        .get_subcommands()
-        .filter(|command| command.get_name() != "help")
-    {
+    // In the order in which they are declared: those with flags of entries are put in last.
+    for declared in Cli::command().get_subcommands() {
+        let Some(command) = program.find_subcommand(declared.get_name()) else {
+            continue;
+        };
         let name = command.get_name();
         let about = styled(command.get_long_about().or(command.get_about()));
         let usage = command.clone().render_usage().to_string();
@@ -72,26 +74,35 @@ fn commands(program: &clap::Command) -> Result<String> {
             out,
             "\n## mtmkl {name}\n\n{about}\n\n```text\n{usage}\n```\n"
         )?;
-        let mut heading = None;
-        for argument in command
+        let arguments: Vec<&clap::Arg> = command
             .get_arguments()
-            .filter(|argument| !argument.is_hide_set())
-        {
-            let place = argument
-                .get_help_heading()
-                .unwrap_or(if argument.is_positional() {
-                    "Arguments"
-                } else {
-                    "Options"
-                });
-            if heading != Some(place) {
-                write!(out, "\n### {place} of {name}\n\n")?;
-                heading = Some(place);
+            .filter(|argument| !argument.is_hide_set() && argument.get_id() != "help")
+            .collect();
+        let mut places = Vec::new();
+        for argument in &arguments {
+            if !places.contains(&place(argument)) {
+                places.push(place(argument));
             }
-            argument_line(&mut out, argument)?;
+        }
+        for at in places {
+            write!(out, "\n### {at} of {name}\n\n")?;
+            for argument in arguments.iter().filter(|argument| place(argument) == at) {
+                argument_line(&mut out, argument)?;
+            }
         }
     }
     Ok(out)
+}
+
+/// Under which heading an argument stands.
+fn place(argument: &clap::Arg) -> &str {
+    argument
+        .get_help_heading()
+        .unwrap_or(if argument.is_positional() {
+            "Arguments"
+        } else {
+            "Options"
+        })
 }
 
 fn argument_line(out: &mut String, argument: &clap::Arg) -> Result<()> {
@@ -114,7 +125,16 @@ fn argument_line(out: &mut String, argument: &clap::Arg) -> Result<()> {
     let help = styled(argument.get_long_help().or(argument.get_help()));
     // One item of a list: paragraphs of its own would end it.
     let help = help.replace('\n', " ");
-    write!(out, "- `{}`: {help}", name.trim().trim_end_matches(','))?;
+    let stop = if help.is_empty() || help.ends_with(['.', ')']) {
+        ""
+    } else {
+        "."
+    };
+    write!(
+        out,
+        "- `{}`: {help}{stop}",
+        name.trim().trim_end_matches(',')
+    )?;
     let possible = argument.get_possible_values();
     if takes && !possible.is_empty() {
         let shown = possible.iter().filter(|value| !value.is_hide_set());
