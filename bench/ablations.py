@@ -6,7 +6,7 @@ Works in a checkout of its own under target/ablation, so that nothing here is to
 looks for another value in the environment, so that one build serves all changes. A change is a number tenfold and a tenth (counts
 double and half; a share near one: its distance to one double and half), or what is listed in OFF, which takes a path away. Reported
 beside the suite as it is, for problems as people have them and for random ones at the edges: fits that no longer reach the tolerance,
-passes, inner steps. Written into docs/development/ablations.md between its marks; what follows from it stands there by hand. Results are kept in
+passes, inner steps. Written into docs/development/ablations.md between its marks; what follows from it stands there by hand. Results are in
 target/ablation.json as they come; a second run goes on from there.
 
 `MTMKL_ABLATION='solver/newton/damping.rs|MOST=0' target/ablation/target/release/passes …` asks the same of another benchmark.

@@ -2,7 +2,8 @@
 
     python bench/run.py [--only NAME,...] [--repeats N] [--data DIR] [--easymkl] [--small] [--page FILE]
 
-Each section is one file of this folder; what it finds goes to its part of docs/development/benchmarks.md, and as raw numbers to target/bench/NAME.json.
+Each section is one file of this folder; what it finds goes to its part of docs/development/benchmarks.md, and as raw numbers
+to target/bench/NAME.json.
 """
 
 from __future__ import annotations

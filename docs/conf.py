@@ -1,6 +1,7 @@
 """The site: `cargo xtask docs` builds it into target/site, without the network.
 
-The gallery is run unless MTMKL_GALLERY is 0. Pages under reference/made come from the program's own entries (see crates/mtmkl-cli/examples/reference.rs).
+The gallery is run unless MTMKL_GALLERY is 0. Pages under reference/made come from the program's own entries (the example `reference` of
+crates/mtmkl-cli).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ exclude_patterns = ["examples", "site", "figures/README.md", "gallery/*.ipynb", 
 nitpicky = False
 
 # Markdown as it stands in the repository: links between files become links between pages.
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
@@ -48,6 +50,7 @@ sphinx_gallery_conf = {
     "plot_gallery": os.environ.get("MTMKL_GALLERY", "1") != "0",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 1e9,

@@ -25,10 +25,16 @@ def normal(tool, rows):
         values = rng.normal([1, 40], [0.2, 3], size=(rows, 2))
     elif tool == "mill":
         # Two regimes: idle and under load.
-        values = np.where(rng.random((rows, 1)) < 0.5, rng.normal([0.5, 35], [0.1, 2], (rows, 2)), rng.normal([2, 60], [0.2, 3], (rows, 2)))
+        values = np.where(
+            rng.random((rows, 1)) < 0.5,
+            rng.normal([0.5, 35], [0.1, 2], (rows, 2)),
+            rng.normal([2, 60], [0.2, 3], (rows, 2)),
+        )
     else:
         load = rng.random(rows)
-        values = np.column_stack([0.5 + 2 * load, 30 + 40 * load**2]) + rng.normal([0, 0], [0.1, 1.5], (rows, 2))
+        values = np.column_stack([0.5 + 2 * load, 30 + 40 * load**2]) + rng.normal(
+            [0, 0], [0.1, 1.5], (rows, 2)
+        )
     return pd.DataFrame(values, columns=["vibration", "temperature"]).assign(tool=tool)
 
 
@@ -38,7 +44,9 @@ model = MKLOneClassSVM("rbf:sigma=median*0.5", nu=0.05, task="tool").fit(X)
 # %%
 # ``nu`` is the share of samples that may be outside. The black line is the border of what is normal.
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained", sharex=True, sharey=True)
+figure, axes = plt.subplots(
+    1, 3, figsize=(10, 3.2), layout="constrained", sharex=True, sharey=True
+)
 for ax, (tool, rows) in zip(axes, X.groupby("tool"), strict=True):
     plot_boundary(model, rows, ax=ax)
     ax.set_title(tool)
@@ -59,9 +67,14 @@ for tool in ("lathe", "mill", "press"):
 # Faults as made here: readings anywhere in the range of all tools. SVDD, the smallest sphere in feature space, is the other machine of this
 # kind.
 
-faults = pd.DataFrame(rng.uniform([0, 25], [3, 75], (600, 2)), columns=["vibration", "temperature"])
+faults = pd.DataFrame(
+    rng.uniform([0, 25], [3, 75], (600, 2)), columns=["vibration", "temperature"]
+)
 faults["tool"] = rng.choice(["lathe", "mill", "press"], 600)
 fresh = pd.concat([normal(tool, 200) for tool in ("lathe", "mill", "press")], ignore_index=True)
 for detector in (model, MKLSVDD("rbf:sigma=median*0.5", nu=0.05, task="tool").fit(X)):
-    found, alarms = np.mean(detector.predict(faults) == -1), np.mean(detector.predict(fresh) == -1)
+    found, alarms = (
+        np.mean(detector.predict(faults) == -1),
+        np.mean(detector.predict(fresh) == -1),
+    )
     print(f"{type(detector).__name__:15} faults found {found:.0%}, false alarms {alarms:.0%}")

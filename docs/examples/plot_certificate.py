@@ -20,9 +20,14 @@ from mtmkl import MKLClassifier, plot_boundary, plot_path
 iris = load_iris(as_frame=True)
 X = iris.data.iloc[:, :2]
 y = iris.target_names[iris.target]
-model = MKLClassifier("rbf:sigma=0.1|0.3|1|3", C=10, p=1, tol=1e-6, scale="none", normalize="unit").fit(X, y)
+model = MKLClassifier(
+    "rbf:sigma=0.1|0.3|1|3", C=10, p=1, tol=1e-6, scale="none", normalize="unit"
+).fit(X, y)
 plot_path(model)
-print(model.status_, f"objective {model.objective_:.6f}, bound {model.bound_:.6f}, gap {model.gap_:.1e}")
+print(
+    model.status_,
+    f"objective {model.objective_:.6f}, bound {model.bound_:.6f}, gap {model.gap_:.1e}",
+)
 
 # %%
 # The gap is relative: (objective − bound) / \\|objective\\|. It bounds how much better *any* choice of weights and machines could be by the measure that
@@ -40,7 +45,10 @@ for number, pair in enumerate(model.tasks_):
     first, second = pair.split("-")
     chosen = np.flatnonzero((y == first) | (y == second))
     sign = np.where(y[chosen] == second, 1.0, -1.0)
-    matrix = sum(weight * kernel for weight, kernel in zip(model.kernel_weights_[number], kernels, strict=True))
+    matrix = sum(
+        weight * kernel
+        for weight, kernel in zip(model.kernel_weights_[number], kernels, strict=True)
+    )
     beta = np.zeros(len(rows))
     beta[model.support_] = model.dual_coef_[number]
     f = matrix[chosen] @ beta + model.intercept_[number]

@@ -24,13 +24,17 @@ from sklearn.svm import SVC
 from mtmkl import MKLClassifier, MKLSearchCV, baselines
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=400, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, train_size=400, stratify=y, random_state=0
+)
 
 start = time.perf_counter()
 search = MKLSearchCV(MKLClassifier()).fit(X_train, y_train)
 ours = time.perf_counter() - start
 print(search.best_params_)
-print(f"{len(search.cv_results_['params'])} candidates in {ours:.1f} s; accuracy {search.score(X_test, y_test):.3f} on 1,397 further rows")
+print(
+    f"{len(search.cv_results_['params'])} candidates in {ours:.1f} s; accuracy {search.score(X_test, y_test):.3f} on 1,397 further rows"
+)
 
 # %%
 # Beside it, the usual grid over C and the width of one Gaussian:
@@ -39,7 +43,9 @@ start = time.perf_counter()
 grid = {"svc__C": np.logspace(-1, 3, 5), "svc__gamma": np.logspace(-4, 0, 5)}
 peer = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=5).fit(X_train, y_train)
 theirs = time.perf_counter() - start
-print(f"SVC in GridSearchCV: 25 candidates in {theirs:.1f} s; accuracy {peer.score(X_test, y_test):.3f}")
+print(
+    f"SVC in GridSearchCV: 25 candidates in {theirs:.1f} s; accuracy {peer.score(X_test, y_test):.3f}"
+)
 
 # %%
 # With a grid
@@ -52,10 +58,25 @@ scores = cells.cv_results_["mean_test_score"].reshape(len(C), len(p))
 
 figure, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 image = ax.imshow(scores, cmap="Blues")
-ax.set(xticks=range(len(p)), xticklabels=p, yticks=range(len(C)), yticklabels=C, xlabel="p", ylabel="C", title="accuracy in cross-validation")
+ax.set(
+    xticks=range(len(p)),
+    xticklabels=p,
+    yticks=range(len(C)),
+    yticklabels=C,
+    xlabel="p",
+    ylabel="C",
+    title="accuracy in cross-validation",
+)
 middle = (scores.max() + scores.min()) / 2
 for (row, column), score in np.ndenumerate(scores):
-    ax.text(column, row, f"{score:.3f}", ha="center", va="center", color="white" if score > middle else "black")
+    ax.text(
+        column,
+        row,
+        f"{score:.3f}",
+        ha="center",
+        va="center",
+        color="white" if score > middle else "black",
+    )
 
 # %%
 # Is learning weights worth it here?

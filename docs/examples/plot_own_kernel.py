@@ -17,7 +17,13 @@ from mtmkl import MKLRegressor
 
 rng = np.random.default_rng(0)
 days = np.arange(0, 28, 1 / 24)
-demand = 20 + 0.3 * days + 6 * np.sin(2 * np.pi * days) + 3 * np.cos(4 * np.pi * days) + rng.normal(scale=1.5, size=len(days))
+demand = (
+    20
+    + 0.3 * days
+    + 6 * np.sin(2 * np.pi * days)
+    + 3 * np.cos(4 * np.pi * days)
+    + rng.normal(scale=1.5, size=len(days))
+)
 known = (rng.random(len(days)) < 0.25) & (days < 21)
 X_train, y_train = days[known, None], demand[known]
 print(f"{known.sum()} of {len(days)} hours are known, none of the last week")
@@ -53,7 +59,10 @@ last = days >= 21
 figure, ax = plt.subplots(figsize=(9, 3.2), layout="constrained")
 ax.plot(days, demand, color="0.85", label="demand")
 ax.plot(days[known], demand[known], ".", color="0.4", label="known")
-for name, fitted, colour in (("without the daily kernel", plain, "tab:orange"), ("with it", model, "tab:blue")):
+for name, fitted, colour in (
+    ("without the daily kernel", plain, "tab:orange"),
+    ("with it", model, "tab:blue"),
+):
     predicted = fitted.predict(days[:, None])
     error = np.sqrt(np.mean((predicted[last] - demand[last]) ** 2))
     print(f"{name:25} root mean square error in the last week: {error:.1f}")

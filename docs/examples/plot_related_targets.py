@@ -23,10 +23,19 @@ from mtmkl import MKLRegressor, plot_weights
 
 wine = load_wine(as_frame=True).data
 targets = ["alcohol", "color_intensity", "flavanoids", "hue"]
-groups = {"minerals": ["ash", "alcalinity_of_ash", "magnesium"], "phenols": ["total_phenols", "nonflavanoid_phenols", "proanthocyanins"]}
+groups = {
+    "minerals": ["ash", "alcalinity_of_ash", "magnesium"],
+    "phenols": ["total_phenols", "nonflavanoid_phenols", "proanthocyanins"],
+}
 groups["others"] = ["malic_acid", "od280/od315_of_diluted_wines", "proline"]
 features = [column for columns in groups.values() for column in columns]
-long = wine.melt(id_vars=features, value_vars=targets, var_name="target", value_name="value", ignore_index=False)
+long = wine.melt(
+    id_vars=features,
+    value_vars=targets,
+    var_name="target",
+    value_name="value",
+    ignore_index=False,
+)
 X, y, bottle = long.drop(columns="value"), long["value"], long.index.to_numpy()
 print(X.shape, long["target"].value_counts().to_dict())
 
@@ -41,8 +50,12 @@ def scores(make, X, y):
     predicted = pd.Series(0.0, index=range(len(y)))
     for train, test in GroupKFold(5).split(X, y, bottle):
         predicted.iloc[test] = make().fit(X.iloc[train], y.iloc[train]).predict(X.iloc[test])
-    frame = pd.DataFrame({"target": X["target"].to_numpy(), "y": y.to_numpy(), "f": predicted.to_numpy()})
-    return frame.groupby("target")[["y", "f"]].apply(lambda rows: 1 - np.mean((rows.y - rows.f) ** 2) / rows.y.var(ddof=0))
+    frame = pd.DataFrame(
+        {"target": X["target"].to_numpy(), "y": y.to_numpy(), "f": predicted.to_numpy()}
+    )
+    return frame.groupby("target")[["y", "f"]].apply(
+        lambda rows: 1 - np.mean((rows.y - rows.f) ** 2) / rows.y.var(ddof=0)
+    )
 
 
 class RidgeOfEach:
@@ -50,8 +63,14 @@ class RidgeOfEach:
 
     def fit(self, X, y):
         rows = X.groupby("target")
-        pipeline = {name: make_pipeline(StandardScaler(), RidgeCV(np.logspace(-2, 3, 11))) for name in targets}
-        self.models = {name: pipeline[name].fit(part[features], y[part.index][X["target"] == name]) for name, part in rows}
+        pipeline = {
+            name: make_pipeline(StandardScaler(), RidgeCV(np.logspace(-2, 3, 11)))
+            for name in targets
+        }
+        self.models = {
+            name: pipeline[name].fit(part[features], y[part.index][X["target"] == name])
+            for name, part in rows
+        }
         return self
 
     def predict(self, X):
@@ -62,11 +81,20 @@ class RidgeOfEach:
         return out.to_numpy()
 
 
-kernels = [(f"{name}, {kind}", spec, columns) for name, columns in groups.items() for kind, spec in (("linear", "linear"), ("Gaussian", "rbf:sigma=median"))]
+kernels = [
+    (f"{name}, {kind}", spec, columns)
+    for name, columns in groups.items()
+    for kind, spec in (("linear", "linear"), ("Gaussian", "rbf:sigma=median"))
+]
 long_index = X.reset_index(drop=True), y.reset_index(drop=True)
 table = {"RidgeCV for each": scores(RidgeOfEach, *long_index)}
 for sharing in ("uniform", "independent", "common", "pscs"):
-    table[sharing] = scores(lambda sharing=sharing: MKLRegressor(kernels, task="target", sharing=sharing, p=1, alpha="auto"), *long_index)
+    table[sharing] = scores(
+        lambda sharing=sharing: MKLRegressor(
+            kernels, task="target", sharing=sharing, p=1, alpha="auto"
+        ),
+        *long_index,
+    )
 result = pd.DataFrame(table).T
 result["mean"] = result.mean(axis=1)
 print(result.round(3))

@@ -26,7 +26,9 @@ for site in sites:
     values = rng.normal(size=(60, 6))
     signal = values[:, 3] * values[:, 4] if site == "Vadsø" else values[:, 0] * values[:, 1]
     table = pd.DataFrame(values, columns=blood + images).assign(site=site)
-    tables.append(table.assign(sick=np.where(signal + 0.2 * rng.normal(size=60) > 0, "yes", "no")))
+    tables.append(
+        table.assign(sick=np.where(signal + 0.2 * rng.normal(size=60) > 0, "yes", "no"))
+    )
 patients = pd.concat(tables, ignore_index=True)
 X, y = patients.drop(columns="sick"), patients["sick"]
 print(patients.groupby("site").size().to_dict())
@@ -43,7 +45,11 @@ plot_weights(model)
 # %%
 # The row *shared* is ζ. Vadsø stands out: the images matter there, and nowhere else.
 
-print(pd.DataFrame(model.specific_weights_, index=model.tasks_, columns=model.kernel_names_).round(2))
+print(
+    pd.DataFrame(
+        model.specific_weights_, index=model.tasks_, columns=model.kernel_names_
+    ).round(2)
+)
 
 # %%
 # Is it worth it?
@@ -53,7 +59,9 @@ print(pd.DataFrame(model.specific_weights_, index=model.tasks_, columns=model.ke
 
 folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, X["site"] + y))
 for sharing in ("uniform", "common", "independent", "pscs"):
-    scores = cross_val_score(MKLClassifier(kernels, task="site", sharing=sharing, p=1, C=1), X, y, cv=folds)
+    scores = cross_val_score(
+        MKLClassifier(kernels, task="site", sharing=sharing, p=1, C=1), X, y, cv=folds
+    )
     print(f"{sharing:12} {scores.mean():.3f}")
 
 # %%

@@ -58,8 +58,15 @@ stack = np.stack([spectrum(sequences, k) for k in lengths])
 # ``KernelStack`` is a stack of matrices that knows how to be split, so everything of scikit-learn works. One length at a time, then all with
 # learned weights:
 
-alone = [cross_val_score(MKLClassifier("precomputed", C=10), KernelStack(matrix[None]), has_word, cv=5).mean() for matrix in stack]
-learned = cross_val_score(MKLClassifier("precomputed", C=10, p=1), KernelStack(stack), has_word, cv=5).mean()
+alone = [
+    cross_val_score(
+        MKLClassifier("precomputed", C=10), KernelStack(matrix[None]), has_word, cv=5
+    ).mean()
+    for matrix in stack
+]
+learned = cross_val_score(
+    MKLClassifier("precomputed", C=10, p=1), KernelStack(stack), has_word, cv=5
+).mean()
 model = MKLClassifier("precomputed", C=10, p=1).fit(stack, has_word)
 
 # %%
@@ -68,11 +75,16 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 names = [str(k) for k in lengths]
 left.bar(names, alone, color="tab:gray")
 left.axhline(learned, color="tab:blue")
-left.text(len(names) - 0.5, learned, "all, learned weights", ha="right", va="bottom", color="tab:blue")
+left.text(
+    len(names) - 0.5, learned, "all, learned weights", ha="right", va="bottom", color="tab:blue"
+)
 left.set(title="accuracy in cross-validation", xlabel="length of words", ylim=(0.4, 1))
 right.bar(names, model.kernel_weights_[0], color="tab:blue")
 right.set(title="weights", xlabel="length of words")
-print({k: round(float(score), 2) for k, score in zip(lengths, alone, strict=True)}, f"all: {learned:.2f}")
+print(
+    {k: round(float(score), 2) for k, score in zip(lengths, alone, strict=True)},
+    f"all: {learned:.2f}",
+)
 
 # %%
 # New sequences are predicted from the matrix of their values with the training sequences, one for each kernel: a stack (M, new, training), with

@@ -23,7 +23,11 @@ for number in range(20):
     slope[2] += 1.0 if number % 2 else -1.0
     values = rng.normal(size=(150, 4))
     table = pd.DataFrame(values, columns=["a", "b", "c", "d"])
-    table = table.assign(site=f"s{number:02}", region="north" if number % 2 else "south", y=values @ slope + rng.normal(size=150))
+    table = table.assign(
+        site=f"s{number:02}",
+        region="north" if number % 2 else "south",
+        y=values @ slope + rng.normal(size=150),
+    )
     tables.append(table.assign(row=np.arange(150)))
 data = pd.concat(tables, ignore_index=True)
 test = data[data["row"] >= 100]
@@ -41,19 +45,31 @@ for size in sizes:
     train = data[data["row"] < size]
     pooled = MKLRegressor(**options).fit(train[columns], train["y"])
     weights = MKLRegressor(task="site", **options).fit(train[[*columns, "site"]], train["y"])
-    transfer = MKLRegressor(task="site", transfer=["all", "group", "own"], groups="region", **options)
+    transfer = MKLRegressor(
+        task="site", transfer=["all", "group", "own"], groups="region", **options
+    )
     transfer.fit(train[[*columns, "site", "region"]], train["y"])
     curves["one machine for all"].append(pooled.score(test[columns], test["y"]))
     curves["shared weights"].append(weights.score(test[[*columns, "site"]], test["y"]))
-    curves["shared predictors"].append(transfer.score(test[[*columns, "site", "region"]], test["y"]))
+    curves["shared predictors"].append(
+        transfer.score(test[[*columns, "site", "region"]], test["y"])
+    )
 print(pd.DataFrame(curves, index=sizes).round(2))
 
 # %%
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained", width_ratios=[2, 1])
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(9.5, 3.4), layout="constrained", width_ratios=[2, 1]
+)
 for name, values in curves.items():
     left.plot(sizes, values, marker="o", label=name)
-left.set(xscale="log", xticks=sizes, xticklabels=sizes, xlabel="rows of each site", title="R² on new rows")
+left.set(
+    xscale="log",
+    xticks=sizes,
+    xticklabels=sizes,
+    xlabel="rows of each site",
+    title="R² on new rows",
+)
 left.legend()
 shares = transfer.variance_shares(train[[*columns, "site", "region"]])["overall"]
 right.bar(list(shares), list(shares.values()), color="tab:green")
@@ -67,4 +83,6 @@ right.set(title="share of the predictions' variance", ylim=(0, 1))
 unseen = data[data["site"] == "s19"]
 train = data[(data["site"] != "s19") & (data["row"] < 20)]
 transfer.fit(train[[*columns, "site", "region"]], train["y"])
-print(f"R² at a new site: {transfer.score(unseen[[*columns, 'site', 'region']], unseen['y']):.2f}")
+print(
+    f"R² at a new site: {transfer.score(unseen[[*columns, 'site', 'region']], unseen['y']):.2f}"
+)

@@ -26,12 +26,19 @@ views = {
     "pixels": images.reshape(-1, 64),
     "ink in rows and columns": np.hstack([images.sum(axis=1), images.sum(axis=2)]),
     "frequencies": np.abs(np.fft.fft2(images)).reshape(-1, 64)[:, :40],
-    "edges": np.hstack([np.abs(np.diff(images, axis=axis)).reshape(len(images), -1) for axis in (1, 2)]),
+    "edges": np.hstack(
+        [np.abs(np.diff(images, axis=axis)).reshape(len(images), -1) for axis in (1, 2)]
+    ),
 }
 X = np.hstack(list(views.values()))
 ends = np.cumsum([view.shape[1] for view in views.values()])
-columns = {name: slice(end - view.shape[1], end) for (name, view), end in zip(views.items(), ends, strict=True)}
-X_train, X_test, y_train, y_test = train_test_split(X, digit, train_size=300, stratify=digit, random_state=0)
+columns = {
+    name: slice(end - view.shape[1], end)
+    for (name, view), end in zip(views.items(), ends, strict=True)
+}
+X_train, X_test, y_train, y_test = train_test_split(
+    X, digit, train_size=300, stratify=digit, random_state=0
+)
 print(X.shape, {name: view.shape[1] for name, view in views.items()})
 
 # %%
@@ -43,9 +50,14 @@ print(X.shape, {name: view.shape[1] for name, view in views.items()})
 kernels = [(name, "rbf:sigma=median*0.5", part) for name, part in columns.items()]
 model = MKLClassifier(kernels, C=10, p=2).fit(X_train, y_train)
 together = model.score(X_test, y_test)
-alone = {name: MKLClassifier([kernel], C=10).fit(X_train, y_train).score(X_test, y_test) for name, kernel in zip(views, kernels, strict=True)}
+alone = {
+    name: MKLClassifier([kernel], C=10).fit(X_train, y_train).score(X_test, y_test)
+    for name, kernel in zip(views, kernels, strict=True)
+}
 
-print(f"all views, learned weights: {together:.3f}   (proven within {model.gap_:.0e} of the optimum)")
+print(
+    f"all views, learned weights: {together:.3f}   (proven within {model.gap_:.0e} of the optimum)"
+)
 for name, score in alone.items():
     print(f"{name:24} alone: {score:.3f}")
 
@@ -69,5 +81,7 @@ right.set_title("accuracy on new digits")
 # A view that says little has a small weight, but a small weight is no verdict: two views that say the same share theirs. Compare
 # with the plain average of all kernels (``sharing="uniform"``) before a view is left out.
 
-average = MKLClassifier(kernels, C=10, sharing="uniform").fit(X_train, y_train).score(X_test, y_test)
+average = (
+    MKLClassifier(kernels, C=10, sharing="uniform").fit(X_train, y_train).score(X_test, y_test)
+)
 print(f"plain average of the four kernels: {average:.3f}")

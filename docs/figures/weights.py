@@ -1,6 +1,6 @@
 """The picture of README.md: the weights of the fit that stands there, as the report shows them, on a light and on a dark page.
 
-    python docs/figures/weights.py      # with mtmkl and Chromium installed; writes weights.png and weights-dark.png beside this file
+python docs/figures/weights.py      # with mtmkl and Chromium installed; writes weights.png and weights-dark.png beside this file
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from mtmkl import MKLClassifier
 
 HERE = Path(__file__).resolve().parent
-FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync --disable-background-networking"
 #: The report's own style decides colours by what the reader's system asks for; a picture has no reader.
 DARK = re.compile(r"@media screen and \(prefers-color-scheme: dark\) \{\s*(:root \{.*?\})\s*\}", re.DOTALL)
 
@@ -37,7 +37,10 @@ def section() -> str:
     head = text[: text.index("<body")]
     body = text[text.index('<section id="weights"') :]
     # Total and parts side by side: a picture is wider than a page.
-    side = "section { columns: 2; column-gap: 2.5rem; border: 0 } h2, h2 + p, h2 + p + * { column-span: all } h3 { margin-top: 0 } h3 ~ h3 { break-before: column }"
+    side = (
+        "section { columns: 2; column-gap: 2.5rem; border: 0 } h2, h2 + p, h2 + p + * { column-span: all } "
+        "h3 { margin-top: 0 } h3 ~ h3 { break-before: column }"
+    )
     head = head.replace("</style>", f"{side}</style>")
     return f"{head}<body><main>{body[: body.index('</section>')]}</section></main></body></html>"
 

@@ -1,6 +1,6 @@
 """Whether every link inside the site leads somewhere: files, and places within pages.
 
-    python docs/site/links.py FOLDER [--without SUBFOLDER]      # links to a subfolder that this build has not are left out
+python docs/site/links.py FOLDER [--without SUBFOLDER]      # links to a subfolder that this build has not are left out
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A reader's test: questions that users ask, put to the site's own search in a browser; the page that answers must be among the first results.
+"""A reader's test: what users ask, put to the site's own search in a browser; the page that answers must be among the first results.
 
     python docs/site/questions.py target/site
 
@@ -40,7 +40,7 @@ QUESTIONS = {
     "missing values": ["reference/made/cli.html", "guide.html", "user/limits.html"],
 }
 FIRST = 5
-FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync --disable-background-networking"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -74,7 +74,8 @@ def main() -> int:
         place = next((at for at, page in enumerate(found, 1) if page in pages), None)
         is_good = place is not None and place <= FIRST
         missed += not is_good
-        print(f"{'found ' if is_good else 'MISSED'}  {question!r}: {found[place - 1] if place else 'not there'}, result {place} of {len(found)}")
+        shown = f"{found[place - 1]}, result {place} of {len(found)}" if place else "not there"
+        print(f"{'found ' if is_good else 'MISSED'}  {question!r}: {shown}")
         if not is_good:
             print("        first are", ", ".join(found[:FIRST]))
     server.shutdown()

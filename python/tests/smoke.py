@@ -2,8 +2,9 @@
 
     python python/tests/smoke.py README.md
 
-The Python block must print the text block after it. Of the console block every line that begins with `$` is run, in an empty folder, with the program
-that came with the package; the lines shown must be printed in that order. Lines of dots stand for more, and seconds differ.
+The Python block must print the text block after it. Of the console block every line that begins with `$` is run, in an empty folder,
+with the program that came with the package; the lines shown must be printed in that order. Lines of dots stand for more, and seconds
+differ.
 """
 
 from __future__ import annotations
@@ -42,7 +43,16 @@ def console_block(text: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for command in commands:
             line, *shown = command.splitlines()
-            done = subprocess.run(line, shell=True, cwd=folder, env={**os.environ, "PATH": paths}, capture_output=True, text=True, encoding="utf-8", check=False)
+            done = subprocess.run(
+                line,
+                shell=True,
+                cwd=folder,
+                env={**os.environ, "PATH": paths},
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                check=False,
+            )
             assert done.returncode == 0, f"{line}\n{done.stderr}"
             printed = iter(map(steady, (done.stdout + done.stderr).splitlines()))
             for wanted in map(steady, shown):

@@ -184,7 +184,7 @@ fn kernels(registry: &Registry) -> Result<String> {
 
 fn machines(registry: &Registry) -> Result<String> {
     let mut out = String::from(
-        "# Machines\n\nWhat learns in each task. [Which machine?](../user/machines.md) says when to take which; every machine goes with every sharing, except that SVDD needs one of \
+        "# Machines\n\nWhat learns in each task. [Which machine?](../../user/machines.md) says when to take which; every machine goes with every sharing, except that SVDD needs one of \
          fixed mass.\n",
     );
     for entry in registry.machines() {
@@ -206,7 +206,7 @@ fn machines(registry: &Registry) -> Result<String> {
 
 fn sharings(registry: &Registry) -> Result<String> {
     let mut out = String::from(
-        "# Sharings\n\nThe sets of kernel weights: what the tasks have in common. [Which sharing?](../user/sharing.md) says when to take which.\n",
+        "# Sharings\n\nThe sets of kernel weights: what the tasks have in common. [Which sharing?](../../user/sharing.md) says when to take which.\n",
     );
     for entry in registry.sharings() {
         heading(&mut out, &entry.part)?;
