@@ -45,8 +45,8 @@ def trend(X, Z):
     return (X[:, :1] - 14) * (Z[:, 0] - 14) / 100
 
 
-kernels = [("trend", trend, [0]), ("day", daily, [0]), ("near in time", "rbf:sigma=2", [0])]
-model = MKLRegressor(kernels, alpha="auto", scale="none", p=1).fit(X_train, y_train)
+kernels = [("trend", trend, [0]), ("day", daily, [0])]
+model = MKLRegressor(kernels, alpha="auto", scale="none", normalize="none").fit(X_train, y_train)
 plain = MKLRegressor(alpha="auto").fit(X_train, y_train)
 for name, weight in zip(model.kernel_names_, model.kernel_weights_[0], strict=True):
     print(f"{name:13} {weight:.2f}")
@@ -72,5 +72,6 @@ ax.set_xlabel("day")
 ax.legend(ncols=4, loc="upper left", fontsize="small")
 
 # %%
-# ``scale="none"`` keeps days as they are, since the kernel knows how long one is. A kernel that others should be able to name on
+# ``scale="none"`` keeps days as they are, since the kernel knows how long one is. ``normalize="none"`` keeps kernels as they are: divided by its diagonal, a
+# straight line would be a step. A kernel that others should be able to name on
 # the command line is written in Rust: one file with an entry, see :doc:`/development/index`.

@@ -70,6 +70,7 @@ left.set(
     xlabel="rows of each site",
     title="R² on new rows",
 )
+left.minorticks_off()
 left.legend()
 shares = transfer.variance_shares(train[[*columns, "site", "region"]])["overall"]
 right.bar(list(shares), list(shares.values()), color="tab:green")
