@@ -29,7 +29,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["examples", "site", "figures/README.md", "gallery/*.ipynb", "gallery/*.py", "gallery/*.json", "gallery/*.zip"]
-nitpicky = False
+smartquotes = False
 
 # Markdown as it stands in the repository: links between files become links between pages.
 myst_enable_extensions = ["colon_fence"]
@@ -98,7 +98,7 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "questions": [], "citing": [], "speed": []}
+html_sidebars = {name: [] for name in ("index", "theory", "speed", "questions", "citing", "changelog")}
 
 
 def only_pages_that_are_there(app, name, source):
