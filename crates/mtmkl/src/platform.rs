@@ -3,7 +3,7 @@
 //! What is not here is the same everywhere: a rename takes the place of the file that is there (also on Windows), locks are the standard library's,
 //! and Ctrl-C is the `ctrlc` crate's in the program.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::path::Path;
 
 use memmap2::MmapMut;
@@ -38,6 +38,14 @@ pub(crate) fn is_alive(process: u32) -> Option<bool> {
         .join("self")
         .exists()
         .then(|| processes.join(process.to_string()).exists())
+}
+
+/// Has the system write down the names of the files in a folder. Best effort: the files themselves are on disk, and not every system opens
+/// folders.
+pub(crate) fn keep_names(folder: &Path) {
+    if cfg!(unix) {
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
 }
 
 /// A new file is for its owner alone. Windows has no such bits; a file there has the rights of its folder.

@@ -43,28 +43,32 @@ struct Check {
 
 /// The systems that wheels are built for. C libraries of dependencies are left out: checking needs their Rust, not their code.
 const TARGETS: &str = "\
-    mkdir -p target/tools/empty-c && printf '#!/bin/sh\\nfor a; do case \"$a\" in *.o|*.obj|*.a|*.lib) : > \"${a#-Fo}\";; esac; done\\nexit 0\\n' > target/tools/empty-c/cc && \
+    mkdir -p target/tools/empty-c && \
+    printf '%s\n' '#!/bin/sh' 'for a; do case $a in *.o|*.obj|*.a|*.lib) : > ${a#-Fo};; esac; done' > target/tools/empty-c/cc && \
     chmod +x target/tools/empty-c/cc && \
-    for target in x86_64-pc-windows-msvc x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-apple-darwin; do \
+    targets='x86_64-pc-windows-msvc x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-apple-darwin' && \
+    set -- && \
+    for target in $targets; do \
         rustup target list --installed | grep -qx $target || rustup target add $target || exit 1; \
         under=$(echo $target | tr - _); \
-        env CC_$under=$PWD/target/tools/empty-c/cc CXX_$under=$PWD/target/tools/empty-c/cc AR_$under=$PWD/target/tools/empty-c/cc \
-            CARGO_TARGET_DIR=target/check cargo check --quiet --locked --target $target -p mtmkl -p mtmkl-table -p mtmkl-report -p mtmkl-cli -p mtmkl-py || exit 1; \
-        echo \"$target: checked\"; \
-    done";
+        export CC_$under=$PWD/target/tools/empty-c/cc CXX_$under=$PWD/target/tools/empty-c/cc AR_$under=$PWD/target/tools/empty-c/cc; \
+        set -- \"$@\" --target $target; \
+    done && \
+    CARGO_TARGET_DIR=target/check cargo check --quiet --locked \"$@\" --workspace --exclude mtmkl-testkit --exclude mtmkl-bench --exclude mtmkl-paper --exclude xtask && \
+    echo \"checked for $targets\"";
 
 /// The oldest Rust that is promised, as Cargo.toml says.
 const OLDEST: &str = "\
     oldest=$(sed -n 's/^rust-version = \"\\(.*\\)\"/\\1/p' Cargo.toml) && \
     { rustup toolchain list | grep -q \"^$oldest\" || rustup toolchain install $oldest --profile minimal; } && \
-    CARGO_TARGET_DIR=target/check cargo +$oldest check --quiet --locked -p mtmkl -p mtmkl-table -p mtmkl-report -p mtmkl-cli -p mtmkl-py && \
+    CARGO_TARGET_DIR=target/check cargo +$oldest check --quiet --locked --workspace --exclude mtmkl-testkit --exclude mtmkl-bench --exclude mtmkl-paper --exclude xtask && \
     echo \"Rust $oldest: checked\"";
 
 /// Source archive, the wheel that is built from it, and both in an empty environment.
 const PACKAGES: &str = "\
     rm -rf target/dist target/release-empty && \
     target/release-env/bin/maturin sdist --quiet --out target/dist && \
-    target/release-env/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir target/dist target/dist/*.tar.gz && \
+    CARGO_TARGET_DIR=$PWD/target target/release-env/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir target/dist target/dist/*.tar.gz && \
     target/release-env/bin/twine check --strict target/dist/* && \
     python3 -m venv target/release-empty && \
     target/release-empty/bin/pip install --quiet --disable-pip-version-check target/dist/*.whl && \
@@ -100,7 +104,7 @@ const CHECKS: &[Check] = &[
         name: "crates (cargo publish --dry-run)",
         needs: "true",
         without: "",
-        command: "CARGO_TARGET_DIR=target/publish cargo publish --dry-run --locked --quiet -p mtmkl -p mtmkl-table -p mtmkl-report -p mtmkl-cli",
+        command: "CARGO_TARGET_DIR=target/publish cargo publish --dry-run --locked --quiet --workspace",
     },
     Check {
         name: "Windows and macOS (cargo check)",

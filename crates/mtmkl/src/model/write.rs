@@ -131,7 +131,9 @@ impl WholeFile {
         self.file.sync_all()?;
         // Some systems do not rename an open file.
         drop(self.file);
-        std::fs::rename(&temporary.0, &target)
+        std::fs::rename(&temporary.0, &target)?;
+        platform::keep_names(folder_of(&target));
+        Ok(())
     }
 }
 
@@ -142,6 +144,14 @@ impl Write for WholeFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -231,16 +241,15 @@ fn target(path: &Path) -> io::Result<Target> {
 
 /// Removes temporary files of this very target whose process was killed. Best effort: litter is no reason not to write.
 fn sweep(target: &Path) {
-    let (Some(folder), Ok(name)) = (target.parent(), name_of(target)) else {
+    let Ok(name) = name_of(target) else {
         return;
     };
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
     let before = format!(".{name}.");
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(folder_of(target))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let found = entry.file_name();
         let process = found
             .to_str()
