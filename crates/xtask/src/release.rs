@@ -44,9 +44,9 @@ struct Check {
 /// The systems that wheels are built for. C libraries of dependencies are left out: checking needs their Rust, not their code.
 const TARGETS: &str = "\
     mkdir -p target/tools/empty-c && \
-    printf '%s\n' '#!/bin/sh' 'for a; do case $a in *.o|*.obj|*.a|*.lib) : > ${a#-Fo};; esac; done' > target/tools/empty-c/cc && \
+    printf '%s\n' '#!/bin/sh' 'for a; do case $a in *.o|*.obj|*.a|*.lib) f=${a#-Fo}; : > ${f#-out:};; esac; done' > target/tools/empty-c/cc && \
     chmod +x target/tools/empty-c/cc && \
-    targets='x86_64-pc-windows-msvc x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-apple-darwin' && \
+    targets='x86_64-pc-windows-msvc aarch64-apple-darwin' && \
     set -- && \
     for target in $targets; do \
         rustup target list --installed | grep -qx $target || rustup target add $target || exit 1; \
