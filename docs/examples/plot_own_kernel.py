@@ -46,7 +46,9 @@ def trend(X, Z):
 
 
 kernels = [("trend", trend, [0]), ("day", daily, [0])]
-model = MKLRegressor(kernels, alpha="auto", scale="none", normalize="none").fit(X_train, y_train)
+model = MKLRegressor(kernels, alpha="auto", scale="none", normalize="none").fit(
+    X_train, y_train
+)
 plain = MKLRegressor(alpha="auto").fit(X_train, y_train)
 for name, weight in zip(model.kernel_names_, model.kernel_weights_[0], strict=True):
     print(f"{name:13} {weight:.2f}")

@@ -38,7 +38,7 @@ const WHEEL: Step = Step {
     arguments: &[
         "-c",
         "rm -rf target/wheels && \
-         target/docs-env/bin/maturin build --quiet --profile dev --features as-tested --out target/wheels",
+         target/docs-env/bin/maturin build --locked --quiet --profile dev --features as-tested --out target/wheels",
     ],
     variables: &[],
 };

@@ -96,7 +96,7 @@ const TEST: &[Step] = &[
         arguments: &[
             "-c",
             "rm -rf target/wheels && \
-             target/python-env/bin/maturin build --quiet --profile dev --features as-tested --out target/wheels && \
+             target/python-env/bin/maturin build --locked --quiet --profile dev --features as-tested --out target/wheels && \
              target/python-env/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl",
         ],
         variables: &[],
