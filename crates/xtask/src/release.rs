@@ -67,7 +67,7 @@ const OLDEST: &str = "\
 /// Source archive, the wheel that is built from it, and both in an empty environment.
 const PACKAGES: &str = "\
     rm -rf target/dist target/release-empty && \
-    target/release-env/bin/maturin sdist --quiet --out target/dist && \
+    target/release-env/bin/maturin sdist --out target/dist && \
     CARGO_TARGET_DIR=$PWD/target target/release-env/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir target/dist target/dist/*.tar.gz && \
     target/release-env/bin/twine check --strict target/dist/* && \
     python3 -m venv target/release-empty && \
