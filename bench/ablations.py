@@ -6,7 +6,7 @@ Works in a checkout of its own under target/ablation, so that nothing here is to
 looks for another value in the environment, so that one build serves all changes. A change is a number tenfold and a tenth (counts
 double and half; a share near one: its distance to one double and half), or what is listed in OFF, which takes a path away. Reported
 beside the suite as it is, for problems as people have them and for random ones at the edges: fits that no longer reach the tolerance,
-passes, inner steps. Written into docs/ablations.md between its marks; what follows from it stands there by hand. Results are kept in
+passes, inner steps. Written into docs/development/ablations.md between its marks; what follows from it stands there by hand. Results are in
 target/ablation.json as they come; a second run goes on from there.
 
 `MTMKL_ABLATION='solver/newton/damping.rs|MOST=0' target/ablation/target/release/passes …` asks the same of another benchmark.
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "ablation"
 SOURCE = Path("crates/mtmkl/src")
 KEPT = ROOT / "target" / "ablation.json"
-PAGE = ROOT / "docs" / "ablations.md"
+PAGE = ROOT / "docs" / "development" / "ablations.md"
 FOLDERS = ("solver", "inner", "engine", "problem")
 CONSTANT = re.compile(r"^(pub(?:\([a-z: ]+\))? )?const ([A-Z_]+): (f64|usize|\[f64; \d\]) = ([^;]+);", re.M)
 NEAR_ONE = 0.5

@@ -35,7 +35,7 @@ class Bench:
     easymkl: bool = False
     small: bool = False
     folder: Path = Path()
-    page: Path = ROOT / "docs" / "benchmarks.md"
+    page: Path = ROOT / "docs" / "development" / "benchmarks.md"
     raw: list[dict[str, Any]] = field(default_factory=list)
 
     def sizes(self, whole: Sequence[Any], small: Sequence[Any]) -> Sequence[Any]:

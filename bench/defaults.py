@@ -19,7 +19,7 @@ from common import ROOT, Bench
 
 TITLE = "Defaults"
 #: A page of its own.
-PAGE = ROOT / "docs" / "defaults.md"
+PAGE = ROOT / "docs" / "development" / "defaults.md"
 
 CHOSEN = """Chosen: a linear kernel and Gaussians of ½, 1 and 2 medians, divided by their variance; p = 2. C of `svc` is 1, less than
 the best here: these sets have little noise. On 38 other sets (KEEL's, 600 rows to learn from, two draws; they are not in this

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: a part for each section between marks, so that a section that is run alone changes only its own."""
+"""docs/development/benchmarks.md: a part for each section between marks, so that a section that is run alone changes only its own."""
 
 from __future__ import annotations
 

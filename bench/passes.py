@@ -13,7 +13,7 @@ TEXT = """Passes (one inner solve per task each) on the full problem to a certif
 fit that the outer solver takes itself: everything but evaluating J, starts from fewer samples included. Each cell is
 the worst over the sharing's registered examples, the special cases of its parameters. Support vector classification, C
 = 1, {many:,} samples shared by all tasks ({few:,} where there are 100 tasks), Gaussians on all columns and on single
-columns, two threads, no fit longer than {limit} s. Targets: at most 12 passes, under 20 %. `docs/passes.md` has the
+columns, two threads, no fit longer than {limit} s. Targets: at most 12 passes, under 20 %. `docs/development/passes.md` has the
 passes on real digits, beside those of the paper's Algorithm 1."""
 
 THREADS = 2

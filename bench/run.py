@@ -2,7 +2,8 @@
 
     python bench/run.py [--only NAME,...] [--repeats N] [--data DIR] [--easymkl] [--small] [--page FILE]
 
-Each section is one file of this folder; what it finds goes to its part of docs/benchmarks.md, and as raw numbers to target/bench/NAME.json.
+Each section is one file of this folder; what it finds goes to its part of docs/development/benchmarks.md, and as raw numbers
+to target/bench/NAME.json.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Bench.data, help="the folder with usps.csv.gz and vehicle.csv.gz")
     parser.add_argument("--easymkl", action="store_true", help="also MKLpy's EasyMKL (installs torch)")
     parser.add_argument("--small", action="store_true", help="small sizes, to see that everything works; needs --page")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "development" / "benchmarks.md")
     arguments = parser.parse_args()
     chosen = arguments.only.split(",")
     unknown = [name for name in chosen if name not in SECTIONS]

@@ -163,7 +163,7 @@ def landmine(bench: Bench) -> list[str]:
     bench.record(landmine=found)
     heads = [f"{share:.0%} of the rows" + (", usual kernels" if kernels == "usual" else "") for share, kernels in columns]
     return [
-        "### Landmine",
+        "## Landmine",
         "",
         "29 tasks, mines or not; the terrain (tasks 1 to 15 foliage, 16 to 29 bare earth) is the group. Mean AUC over the tasks, "
         "with the standard deviation over draws; `--class-weight balanced --C auto --metric AUC`. All methods of ours with a linear "
@@ -262,7 +262,7 @@ def regression(bench: Bench) -> list[str]:
         return f"{mean[best][at] / mean[name][at] - 1:+.1%}"
 
     return [
-        "### Made regression tasks",
+        "## Made regression tasks",
         "",
         f"100 tasks of 30 rows in ten groups, 8 columns, a linear truth without offsets whose variance is shared as said; noise has a "
         f"fifth of the target's variance, so that R² is .8 at most. Kernel ridge regression with one linear kernel; R² over all test "
@@ -344,7 +344,7 @@ def letters(bench: Bench) -> list[str]:
         for name, own in TABLE_3.items():
             lines.row(f"Table 3: {name}", *own)
     return [
-        "### Letters in pairs",
+        "## Letters in pairs",
         "",
         f"Five pairs of letters (ocr_pairs), 1,000 rows of each letter, these shares to learn from and half of the others to test "
         f"on, {draws} draws, the usual kernels, C from the training rows. What tells C from E says nothing of G and Y, whose sides are "
@@ -409,7 +409,7 @@ def cost(bench: Bench) -> list[str]:
         parts_ = [in_seconds(part) for part in (inside["kernels"], inside["solve"], rest)]
         lines.row(name, in_seconds(seconds), f"{memory:.1f}", *parts_, found.get("passes", ""))
     return [
-        "### What it costs",
+        "## What it costs",
         "",
         f"{tasks} tasks of {rows} rows, two kernels each for all tasks and for each task's own and an offset for each task, to a certified "
         "gap of 1e-4, λ and C at their defaults. scikit-learn's KernelRidge solves one system at weights and a ridge that somebody "

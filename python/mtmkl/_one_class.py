@@ -291,7 +291,7 @@ class MKLOneClassSVM(_OneClass):
         b of each task's machine.
     n_features_in_ : int
         Columns of X, those of tasks and groups included.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where X has names that are all strings.
 
     Examples
@@ -422,7 +422,7 @@ class MKLSVDD(_OneClass):
         b of each task's machine.
     n_features_in_ : int
         Columns of X, those of tasks and groups included.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where X has names that are all strings.
 
     Examples

@@ -134,7 +134,7 @@ class MKLRegressor(RegressorMixin, MKLEstimator):  # type: ignore[misc]
         b of each task's machine.
     n_features_in_ : int
         Columns of X, those of tasks and groups included.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where X has names that are all strings.
 
     Examples

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import raw
+from conftest import ROOT
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -332,3 +333,16 @@ def test_scores_of_the_program_are_kept_and_shown(program, folder):
         "rows learned from",
     ):
         assert words in theirs and words in ours, words
+
+
+@pytest.mark.parametrize("name", ["classes", "numbers"])
+def test_models_of_0_1_0_are_read_for_ever(name):
+    """The program's tests hold the same files; they are never written again."""
+    folder = ROOT / "crates" / "mtmkl-cli" / "tests" / "stored"
+    new = pd.read_csv(folder / "new.csv", dtype={"ward": str})
+    expected = pd.read_csv(folder / f"{name}-0.1.0.csv")["prediction"].to_numpy()
+    found = mtmkl.load(folder / f"{name}-0.1.0.mtmkl").predict(new)
+    if name == "classes":
+        assert found.tolist() == expected.tolist()
+    else:
+        np.testing.assert_allclose(found, expected, atol=1e-9)

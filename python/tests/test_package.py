@@ -119,6 +119,11 @@ def test_an_empty_environment_is_enough(empty, tmp_path):
     run(empty, "-c", code, cwd=tmp_path)
 
 
+def test_readme_runs_as_printed(empty, tmp_path):
+    said = run(empty, ROOT / "python" / "tests" / "smoke.py", ROOT / "README.md", cwd=tmp_path)
+    assert "run as printed" in said
+
+
 def test_import_is_quick(empty, tmp_path, capsys):
     """Beyond scikit-learn's own import, here that of an SVM."""
     code = "import time, sklearn.svm; t = time.perf_counter(); import mtmkl; mtmkl.MKLClassifier; print(time.perf_counter() - t)"

@@ -1,6 +1,6 @@
 //! Ten one-vs-all digit tasks on shared samples, support vectors and logistic regression, PSCS and a tree: passes and certified gaps of both solvers.
 //!
-//! `cargo run --release --example digits` prints the table of docs/passes.md; it needs the shared USPS file and says so when
+//! `cargo run --release --example digits` prints the table of docs/development/passes.md; it needs the shared USPS file and says so when
 //! it is not there.
 #![allow(clippy::print_stdout)]
 

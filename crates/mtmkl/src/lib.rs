@@ -51,6 +51,7 @@ pub mod ledger;
 mod linalg;
 pub mod machine;
 pub mod model;
+pub mod platform;
 mod pool;
 mod problem;
 pub mod random;
@@ -79,3 +80,8 @@ pub use registry::Registry;
 pub use run::{Observer, Pass, Round, Rounds, Run, Status, Stop};
 pub use tree::{NamedLevel, TaskTree};
 pub use view::View;
+
+/// The page of the crate at its registry, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

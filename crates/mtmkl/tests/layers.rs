@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// room → the rooms it may use. `error`, `ledger`, `random`, `vector` and `view` are open to all.
+/// room → the rooms it may use. `error`, `ledger`, `platform`, `random`, `vector` and `view` are open to all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("grid", &[]),
     ("span", &[]),
@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pool", &[]),
     ("run", &["pool"]),
     ("ledger", &[]),
+    ("platform", &[]),
     ("random", &[]),
     ("vector", &[]),
     ("view", &[]),
@@ -146,6 +147,7 @@ fn rooms_look_only_where_they_may() {
             let open = used == room
                 || used == "error"
                 || used == "ledger"
+                || used == "platform"
                 || used == "random"
                 || used == "vector"
                 || used == "view"
@@ -211,6 +213,36 @@ fn only_linalg_names_faer() {
             "{} names faer",
             file.display()
         );
+    }
+}
+
+/// What differs between systems is in one file of the library, so that the others are the same everywhere; the program has those of signals and
+/// of its journal besides.
+#[test]
+fn only_platform_names_systems() {
+    const SIGNS: [&str; 5] = [
+        "cfg(unix",
+        "cfg(windows",
+        "not(unix",
+        "target_os",
+        "std::os::",
+    ];
+    const OWN: [&str; 3] = ["platform.rs", "signals.rs", "journal.rs"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for source in [
+        "src",
+        "../mtmkl-table/src",
+        "../mtmkl-report/src",
+        "../mtmkl-cli/src",
+    ] {
+        rust_files(&root.join(source), &mut files);
+    }
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let is_own = OWN.iter().any(|own| file.ends_with(own));
+        let found = SIGNS.iter().find(|sign| text.contains(*sign));
+        assert!(is_own || found.is_none(), "{}: {found:?}", file.display());
     }
 }
 

@@ -1,10 +1,13 @@
 //! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask python`, what Python's estimators repeat of the
-//! entries; `cargo xtask bench`, speed beside the peers.
+//! entries; `cargo xtask bench`, speed beside the peers; `cargo xtask docs`, the site; `cargo xtask release --check`, what must hold before a release.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a program for developers"
 )]
+
+mod docs;
+mod release;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -81,8 +84,8 @@ const TEST: &[Step] = &[
         program: "sh",
         arguments: &[
             "-c",
-            "target/python-env/bin/ruff format --check python bench && \
-             target/python-env/bin/ruff check python bench",
+            "target/python-env/bin/ruff format --check python bench docs && \
+             target/python-env/bin/ruff check python bench docs",
         ],
         variables: &[],
     },
@@ -93,7 +96,7 @@ const TEST: &[Step] = &[
         arguments: &[
             "-c",
             "rm -rf target/wheels && \
-             target/python-env/bin/maturin build --quiet --profile dev --features as-tested --out target/wheels && \
+             target/python-env/bin/maturin build --locked --quiet --profile dev --features as-tested --out target/wheels && \
              target/python-env/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl",
         ],
         variables: &[],
@@ -118,15 +121,21 @@ const TEST: &[Step] = &[
         ],
         variables: &[],
     },
+    docs::QUICK,
+    release::DENY,
 ];
 
 /// Made once under `target`, and again when what it holds changes.
-const ENVIRONMENT: &[Step] = &[Step {
-    name: "Python environment",
-    program: "sh",
-    arguments: &["-c", PYTHON_ENVIRONMENT],
-    variables: &[],
-}];
+const ENVIRONMENT: &[Step] = &[
+    Step {
+        name: "Python environment",
+        program: "sh",
+        arguments: &["-c", PYTHON_ENVIRONMENT],
+        variables: &[],
+    },
+    docs::ENVIRONMENT,
+    release::DENY_TOOL,
+];
 
 const PYTHON_ENVIRONMENT: &str = "\
     cmp -s python/requirements-test.txt target/python-env/requirements.txt && exit 0; \
@@ -290,9 +299,14 @@ fn main() -> ExitCode {
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
         )),
         Some((command, [])) if command == "python" => report(run(PYTHON, &[])),
+        Some((command, [])) if command == "docs" => {
+            ensure_chromium();
+            report(run(docs::SITE, &[]))
+        }
+        Some((command, [flag])) if command == "release" && flag == "--check" => release::check(),
         _ => {
             eprintln!(
-                "usage: cargo xtask test | python | bench [OPTIONS] (bench --help lists them)"
+                "usage: cargo xtask test | python | docs | release --check | bench [OPTIONS] (bench --help lists them)"
             );
             ExitCode::from(2)
         }

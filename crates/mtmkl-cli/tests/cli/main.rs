@@ -22,6 +22,7 @@ mod schema;
 mod sparse;
 mod spellings;
 mod storage;
+mod stored;
 mod transfer;
 mod tune;
 mod usual_search;

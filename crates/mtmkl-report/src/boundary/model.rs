@@ -157,10 +157,10 @@ impl<'a> Plane<'a> {
             .iter()
             .any(|task| task.beta.iter().any(|&beta| beta < 0.0));
         let (numbers, shown) = (self.predicts_numbers(), tasks.len().min(MOST));
-        let points: Vec<Vec<Point>> = match samples {
-            Some(samples) => samples[..shown.min(samples.len())].to_vec(),
-            None if let Some(scheme) = by_class => vec![self.of_classes(scheme)],
-            None => {
+        let points: Vec<Vec<Point>> = match (samples, by_class) {
+            (Some(samples), _) => samples[..shown.min(samples.len())].to_vec(),
+            (None, Some(scheme)) => vec![self.of_classes(scheme)],
+            (None, None) => {
                 let class = |beta: f64| (!numbers && labels).then_some(usize::from(beta > 0.0));
                 let shown = tasks[..shown].iter();
                 shown.map(|task| self.support(task, class)).collect()

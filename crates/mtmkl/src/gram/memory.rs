@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use memmap2::MmapMut;
 
 use crate::ledger::{self, Guard, Ledger};
+use crate::platform;
 
 /// From this many bytes on, memory is taken from the system in huge pages.
 const LARGE: usize = 4 << 20;
@@ -58,9 +59,7 @@ impl<T: Pod> Memory<T> {
         if bytes >= LARGE
             && let Ok(map) = MmapMut::map_anon(bytes)
         {
-            // A wish: where it is not granted, nothing changes but the time.
-            #[cfg(target_os = "linux")]
-            let _ = map.advise(memmap2::Advice::HugePage);
+            platform::wish_for_huge_pages(&map);
             pages = Some(Pages::Large(map));
         }
         Self {

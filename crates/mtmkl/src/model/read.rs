@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::platform;
+
 /// The longest header that safetensors reads.
 const LONGEST_HEADER: u64 = 100_000_000;
 
@@ -22,7 +24,7 @@ struct Place {
 /// # Errors
 /// When it cannot be read, or is a named pipe: that may never answer.
 pub(super) fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    if is_named_pipe(path) {
+    if platform::is_named_pipe(path) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "it is a named pipe; copy its content to a file first",
@@ -43,20 +45,6 @@ pub(super) fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     file.take(content.unwrap_or(0).saturating_add(1))
         .read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Whether opening it waits for somebody to write. A pipe without a name, as a shell hands it over, has somebody.
-#[cfg(unix)]
-fn is_named_pipe(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-
-    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
-        && path.canonicalize().is_ok()
-}
-
-#[cfg(not(unix))]
-fn is_named_pipe(_: &Path) -> bool {
-    false
 }
 
 /// Bytes in groups of eight, what is left over dropped.

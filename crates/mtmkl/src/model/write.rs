@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::platform;
 
 /// Bytes of a file's name that its temporary file repeats: with the numbers after them, it stays below the 255 that file systems allow.
 const NAME_BYTES: usize = 200;
@@ -130,7 +131,9 @@ impl WholeFile {
         self.file.sync_all()?;
         // Some systems do not rename an open file.
         drop(self.file);
-        std::fs::rename(&temporary.0, &target)
+        std::fs::rename(&temporary.0, &target)?;
+        platform::keep_names(folder_of(&target));
+        Ok(())
     }
 }
 
@@ -141,6 +144,14 @@ impl Write for WholeFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -205,11 +216,9 @@ fn fingerprint(name: &OsStr) -> u64 {
 
 /// Follows links to what is really written.
 fn target(path: &Path) -> io::Result<Target> {
-    // The program's own open files: what is behind them is in use, and stays.
-    let own = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"];
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(_) if own.iter().any(|own| path.starts_with(own)) => Ok(Target::Stream),
+        Ok(_) if platform::is_own_file(path) => Ok(Target::Stream),
         Ok(found) if found.is_file() => Ok(Target::File(
             path.canonicalize()?,
             Some(found.permissions()),
@@ -232,21 +241,15 @@ fn target(path: &Path) -> io::Result<Target> {
 
 /// Removes temporary files of this very target whose process was killed. Best effort: litter is no reason not to write.
 fn sweep(target: &Path) {
-    let processes = Path::new("/proc");
-    // Without this folder there is no telling who is alive.
-    if !processes.join("self").exists() {
+    let Ok(name) = name_of(target) else {
         return;
-    }
-    let (Some(folder), Ok(name)) = (target.parent(), name_of(target)) else {
-        return;
-    };
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
     };
     let before = format!(".{name}.");
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(folder_of(target))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let found = entry.file_name();
         let process = found
             .to_str()
@@ -257,7 +260,8 @@ fn sweep(target: &Path) {
         let Some(process) = process else {
             continue;
         };
-        let is_dead = !processes.join(process.to_string()).exists();
+        // Where there is no telling who is alive, everybody may be.
+        let is_dead = platform::is_alive(process) == Some(false);
         let is_free = || {
             OpenOptions::new()
                 .write(true)

@@ -1,4 +1,4 @@
-//! What is used where nothing is said: the kernels, what they are divided by, and what tasks share. `docs/defaults.md` says on what each was
+//! What is used where nothing is said: the kernels, what they are divided by, and what tasks share. `docs/development/defaults.md` says on what each was
 //! chosen.
 
 use crate::data::{Samples, Task};

@@ -43,8 +43,7 @@ fn rescued(model: &Model) -> String {
             // Never through a link or over a file that somebody else put there; and a folder for all must not show it to all.
             let mut options = std::fs::OpenOptions::new();
             options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            mtmkl::platform::for_its_owner(&mut options);
             match options.open(&path) {
                 Ok(mut file) => {
                     if let Err(error) = file.write_all(&bytes).and_then(|()| file.sync_all()) {
