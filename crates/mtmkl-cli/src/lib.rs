@@ -17,6 +17,7 @@ pub mod parameters;
 pub mod predictor;
 pub mod progress;
 pub mod score;
+pub mod signals;
 pub mod terminal;
 mod transfer;
 pub mod words;
@@ -58,6 +59,7 @@ fn guarded(program: impl FnOnce() -> u8) -> u8 {
             "mtmkl: internal error{place}: {what}. This is a bug in mtmkl, not in your data; please report it with the command you ran"
         ));
     }));
+    signals::refuse_large_files();
     let code = catch_unwind(AssertUnwindSafe(program)).unwrap_or(2);
     drop(std::panic::take_hook());
     code

@@ -5,6 +5,7 @@ mod behaviour;
 mod class_weights;
 mod config;
 mod errors;
+mod faults;
 mod files;
 mod fixture;
 mod guards;

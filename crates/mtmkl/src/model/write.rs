@@ -130,7 +130,9 @@ impl WholeFile {
         self.file.sync_all()?;
         // Some systems do not rename an open file.
         drop(self.file);
-        std::fs::rename(&temporary.0, &target)
+        std::fs::rename(&temporary.0, &target)?;
+        keep_name(&target);
+        Ok(())
     }
 }
 
@@ -141,6 +143,24 @@ impl Write for WholeFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// Has the system write down that the file has got its name. Best effort: the file itself is on disk, and not every system does this for
+/// folders.
+fn keep_name(target: &Path) {
+    let folder = folder_of(target);
+    #[cfg(unix)]
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+/// The folder that a file is in.
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -237,16 +257,11 @@ fn sweep(target: &Path) {
     if !processes.join("self").exists() {
         return;
     }
-    let (Some(folder), Ok(name)) = (target.parent(), name_of(target)) else {
+    let Ok(name) = name_of(target) else {
         return;
     };
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
     let before = format!(".{name}.");
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(folder_of(target)).into_iter().flatten().flatten() {
         let found = entry.file_name();
         let process = found
             .to_str()
