@@ -55,6 +55,14 @@ fn guarded(program: impl FnOnce() -> u8) -> u8 {
             .location()
             .map_or(String::new(), |place| format!(" at {place}"));
         let what = panic.payload_as_str().unwrap_or("no message");
+        // How the library of dense algebra says it.
+        if what.contains("AllocError") {
+            output::note(
+                "mtmkl: the system refuses more memory; give it more (ulimit -v, a larger container), use fewer rows or kernels, or lower \
+                 --memory-limit (GiB)",
+            );
+            return;
+        }
         output::note(&format!(
             "mtmkl: internal error{place}: {what}. This is a bug in mtmkl, not in your data; please report it with the command you ran"
         ));

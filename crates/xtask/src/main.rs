@@ -6,6 +6,8 @@
     reason = "a program for developers"
 )]
 
+mod fuzz;
+
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -289,10 +291,11 @@ fn main() -> ExitCode {
             BENCH,
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
         )),
+        Some((command, further)) if command == "fuzz" => fuzz::run(further),
         Some((command, [])) if command == "python" => report(run(PYTHON, &[])),
         _ => {
             eprintln!(
-                "usage: cargo xtask test | python | bench [OPTIONS] (bench --help lists them)"
+                "usage: cargo xtask test | python | fuzz [TARGET…] | bench [OPTIONS] (bench --help lists them)"
             );
             ExitCode::from(2)
         }
