@@ -60,6 +60,7 @@ fn predict(model: &Model, again: &Model) {
                     count: NEW_ROWS,
                     rows: Some(Rows::new(rows, NEW_ROWS, columns).expect("they agree")),
                     grams: &grams,
+                    origin: None,
                 };
                 let first = model.decision(&task.name, input);
                 let second = again.decision(&task.name, input);

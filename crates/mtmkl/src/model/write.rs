@@ -261,7 +261,11 @@ fn sweep(target: &Path) {
         return;
     };
     let before = format!(".{name}.");
-    for entry in std::fs::read_dir(folder_of(target)).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(folder_of(target))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let found = entry.file_name();
         let process = found
             .to_str()

@@ -187,20 +187,21 @@ fn headers(good: &[u8]) -> Vec<Case> {
             &["there is no machine `oracle`"],
             &|m| m["machine"] = json!({ "name": "oracle" }),
         ),
-        case("model: a machine without its price", &["m "], &|m| {
-            m["machine"] = json!({ "name": "svc" })
-        }),
-        case("model: a price below nothing", &["m "], &|m| {
-            m["machine"]["C"] = json!(-1)
-        }),
+        case(
+            "model: a price below nothing",
+            &["bad header", "`C` is -1"],
+            &|m| m["machine"]["C"] = json!(-1),
+        ),
         case(
             "model: a sharing that nobody knows",
             &["there is no sharing `all`"],
             &|m| m["sharing"] = json!({ "name": "all" }),
         ),
-        case("model: a norm below one", &["m "], &|m| {
-            m["sharing"]["p"] = json!(0.5)
-        }),
+        case(
+            "model: a norm below one",
+            &["bad header", "`p` is 0.5"],
+            &|m| m["sharing"]["p"] = json!(0.5),
+        ),
         case(
             "model: a sample set that is not there",
             &["sample set 7"],
