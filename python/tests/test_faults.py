@@ -1,4 +1,4 @@
-"""Models that anybody could have written, processes that are forked, files that cannot be written: an error by name, and nothing is lost."""
+"""Models that anybody could have written, forks, files that cannot be written: an error by name, and nothing is lost."""
 
 from __future__ import annotations
 
