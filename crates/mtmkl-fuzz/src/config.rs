@@ -2,11 +2,17 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use mtmkl::Registry;
 use mtmkl::kernel::{parse_kernel, parse_kernels};
 use mtmkl_cli::args::Cli;
 use mtmkl_cli::config;
+
+/// Making it takes longer than reading a file.
+static PROGRAM: LazyLock<clap::Command> = LazyLock::new(|| {
+    Cli::command_with(&Registry::default()).expect("flags of our entries do not differ")
+});
 
 /// Reads the bytes.
 pub fn check(data: &[u8]) {
@@ -14,14 +20,13 @@ pub fn check(data: &[u8]) {
         return;
     };
     let registry = Registry::default();
-    let program = Cli::command_with(&registry).expect("flags of our entries differ");
     let path = Path::new("fuzz.toml");
-    if let Ok(flags) = config::flags(&program, "fit", text, path, &[]) {
+    if let Ok(flags) = config::flags(&PROGRAM, "fit", text, path, &[]) {
         let start = ["mtmkl", "fit"].map(OsString::from);
         let arguments: Vec<OsString> = start.into_iter().chain(flags).collect();
-        let _ = Cli::read(program.clone(), &registry, &arguments);
+        let _ = Cli::read(PROGRAM.clone(), &registry, &arguments);
         let given = ["--kernel=linear", "--p", "1"].map(OsString::from);
-        let _ = config::flags(&program, "fit", text, path, &given);
+        let _ = config::flags(&PROGRAM, "fit", text, path, &given);
     }
     // A model file keeps what `spec` says and reads it with `parse_kernel`.
     for view in parse_kernels(text).into_iter().flatten() {

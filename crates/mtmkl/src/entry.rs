@@ -392,12 +392,10 @@ impl Values {
     /// The values that an object of a file has, without its `name`.
     ///
     /// # Errors
-    /// When a parameter is missing, of the wrong kind, out of its range, or not known.
+    /// When a parameter is missing, of the wrong kind, or not known.
     pub(crate) fn read(part: &'static Part, object: Map<String, Json>) -> Result<Self> {
         let values = Self::read_all(part, object).map_err(|problem| part.problem(problem))?;
-        let values = Self { part, values };
-        values.check()?;
-        Ok(values)
+        Ok(Self { part, values })
     }
 
     fn read_all(
