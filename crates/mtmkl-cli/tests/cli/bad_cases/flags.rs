@@ -207,8 +207,8 @@ fn others() -> Vec<Case> {
         ),
         command(
             "rows of another table",
-            "predict two.model three.csv --cross x=",
-            &["--cross x="],
+            "predict tasks.model three.csv",
+            &["three.csv has no column `site`"],
         ),
         command(
             "rows without the task",
