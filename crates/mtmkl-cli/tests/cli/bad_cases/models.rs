@@ -312,7 +312,7 @@ fn notes(good: &[u8]) -> Vec<Case> {
         note(
             "notes: shares",
             "shares",
-            "7",
+            "{",
             "report m",
             &["shares cannot be read"],
         ),
