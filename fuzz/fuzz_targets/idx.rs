@@ -1,16 +1,3 @@
-//! IDX arrays.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mtmkl_paper::idx;
-
-/// Well under the memory that the fuzzer allows.
-const LIMIT: u64 = 64 << 20;
-
-fuzz_target!(|data: &[u8]| {
-    if let Ok(array) = idx::from_bytes("fuzz.idx", data, LIMIT) {
-        let items = array.shape.iter().fold(1_u128, |all, &length| all * length as u128);
-        assert_eq!(items, array.values.len() as u128);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mtmkl_fuzz::idx::check(data));

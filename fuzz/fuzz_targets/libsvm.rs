@@ -1,29 +1,3 @@
-//! LIBSVM text as a table and as a kernel matrix.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mtmkl_cli::input::{GramOptions, TableOptions, libsvm};
-
-/// Small: one large index fills a dense table to the limit, and that takes time.
-const LIMIT: u64 = 1 << 20;
-
-fuzz_target!(|data: &[u8]| {
-    for text in [Vec::new(), vec!["label".to_owned()]] {
-        let options = TableOptions {
-            text,
-            limit: LIMIT,
-            ..TableOptions::default()
-        };
-        if let Ok(table) = libsvm::from_bytes("fuzz.libsvm", data, &options) {
-            mtmkl_fuzz::use_table(&table);
-        }
-    }
-    let options = GramOptions {
-        members: Vec::new(),
-        limit: LIMIT,
-    };
-    if let Ok(gram) = libsvm::gram_from_bytes("fuzz.libsvm", data, &options) {
-        mtmkl_fuzz::use_gram(&gram);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mtmkl_fuzz::libsvm::check(data));

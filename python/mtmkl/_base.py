@@ -400,8 +400,8 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         before = 0
         for number in sorted(set(model.task_sets)):
             positions, support = _support_rows(model, number)
-            origin = rows[number] if number < len(rows) else range(before, before + model.samples(number))
-            places[number] = np.asarray(origin, dtype=np.intp)[positions.astype(np.intp)]
+            at = positions.astype(np.intp)
+            places[number] = np.asarray(rows[number], dtype=np.intp)[at] if number < len(rows) else before + at
             vectors.append(support)
             before += model.samples(number)
         every = np.concatenate(list(places.values()))

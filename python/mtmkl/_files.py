@@ -81,12 +81,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     model = _core.Model.load(path)
+    try:
+        return _estimator(model)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        # Anybody can write notes into a model; those of ours hold together.
+        raise ValueError(f"{os.fspath(path)}: its notes do not describe an estimator, the file is damaged ({error!r})") from error
+
+
+def _estimator(model: _core.Model) -> Any:
+    """The estimator of a model."""
     machine = json.loads(model.machine)
     about = json.loads(model.notes.get("python", "{}"))
     frame = _core.Frame.of(model)
     given = [name is not None for name in model.given_names]
     if any(given) and not all(given):
-        raise ValueError(f"{os.fspath(path)} mixes precomputed kernels with computed ones: predict from it with the program")
+        raise ValueError("it mixes precomputed kernels with computed ones: predict from it with the program")
     estimator = _ESTIMATORS[machine["name"]]()
     if isinstance(estimator, MKLClassifier):
         estimator.classes_ = _classes(about.get("classes", frame.classes), about.get("class_type"))
@@ -113,7 +124,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator.set_params(**parameters)
     estimator._calls = ()
     if about:
-        estimator.n_features_in_ = about["features"]
+        estimator.n_features_in_ = int(about["features"])
         if about["names"]:
             estimator.feature_names_in_ = np.array(about["names"], dtype=object)
     elif any(given):
@@ -193,6 +204,8 @@ def _classes(names: list[str], kind: str | None) -> NDArray[Any]:
         floats = all(_is_spelled(name, float) and np.isfinite(float(name)) for name in names)
         return np.array([float(name) for name in names]) if floats else np.array(names, dtype=object)
     letter = np.dtype(kind).kind
+    if letter == "U" and np.dtype(kind).itemsize > 4 * max(map(len, names), default=0):
+        raise ValueError(f"its classes are said to be {kind}, longer than any of them: the file is damaged")
     if letter in "iu":
         return np.array([int(name) for name in names], dtype=kind)
     if letter == "f":

@@ -4,6 +4,7 @@
 //! same code. `[fit]`-like sections do not exist: one file, one run.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +13,24 @@ use mtmkl::Registry;
 
 use crate::args::{Cli, Command};
 use crate::words::nearest;
+
+/// More bytes than this are no settings.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The text of a file that people write: settings, a tree of tasks.
+///
+/// # Errors
+/// When it cannot be read, is no text, or does not end.
+pub fn text_of(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path);
+    let read = file.and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    if text.len() as u64 > MOST_BYTES {
+        bail!("{} is too long; was another file meant?", path.display());
+    }
+    Ok(text)
+}
 
 /// Flags that make no sense inside a file.
 const NOT_IN_FILES: [&str; 8] = [
@@ -47,8 +66,7 @@ pub fn parse(
     let Some(path) = path else {
         return Ok(Ok(cli));
     };
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = text_of(path)?;
     // program, command, settings of the file, everything else as given
     let given = &arguments[2..];
     let mut merged: Vec<OsString> = arguments[..2].to_vec();

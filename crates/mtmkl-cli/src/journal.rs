@@ -3,10 +3,11 @@
 //! The first line says what the work is about, with a fingerprint of data and settings; a journal is only gone on with where it is
 //! the same. A last line without its end was being written when the program was killed, and counts as not there.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -44,11 +45,77 @@ impl Fingerprint {
     }
 }
 
+/// How often the system is asked to put a journal on disk: a kill takes nothing from it, a power cut as much as is done meanwhile.
+const SYNC: Duration = Duration::from_secs(1);
+
 /// An open journal.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: Mutex<File>,
+    written: Mutex<Written>,
+}
+
+/// The file, and how much of it is whole lines.
+#[derive(Debug)]
+struct Written {
+    file: File,
+    length: u64,
+    synced: Instant,
+}
+
+impl Written {
+    /// A line, or nothing of it: what is written after half a line would be lost with it.
+    fn add(&mut self, line: &[u8]) -> std::io::Result<()> {
+        if let Err(error) = self.file.write_all(line) {
+            // Where even this fails, the half line is found when the journal is read.
+            let _ = self.file.set_len(self.length);
+            return Err(error);
+        }
+        self.length += line.len() as u64;
+        if self.synced.elapsed() >= SYNC {
+            self.file.sync_data()?;
+            self.synced = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+/// Opens and locks it.
+fn locked(path: &Path) -> Result<File> {
+    let place = path.display();
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        bail!("{place} is no file; a journal must be one, for it is read again");
+    }
+    let file = OpenOptions::new()
+        .create(true)
+        .read(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("cannot write the journal {place}"))?;
+    // Not every file system has locks.
+    let is_held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    // A run that ended removed its own, and this is what it had.
+    if is_held || !is_at(&file, path) {
+        bail!("{place} is in use by another run; wait for it, or give this one another place");
+    }
+    Ok(file)
+}
+
+/// Whether this file still has this name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let number = |found: std::fs::Metadata| (found.dev(), found.ino());
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(own), Ok(named)) => number(own) == number(named),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
 }
 
 impl Journal {
@@ -63,23 +130,15 @@ impl Journal {
         resume: bool,
     ) -> Result<(Self, Vec<Value>)> {
         let place = path.display();
-        if path.exists() && !resume {
+        let mut file = locked(path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)
+            .with_context(|| format!("cannot read the journal {place}"))?;
+        if !text.is_empty() && !resume {
             bail!(
                 "{place} holds results of an earlier run; --resume goes on with it, or remove it to begin anew"
             );
         }
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(path)
-            .with_context(|| format!("cannot write the journal {place}"))?;
-        if file.try_lock().is_err() {
-            bail!("{place} is in use by another run; wait for it, or give this one another place");
-        }
-        let mut text = Vec::new();
-        file.read_to_end(&mut text)
-            .with_context(|| format!("cannot read the journal {place}"))?;
         // What stands after the last end of line was torn off.
         let whole = text
             .iter()
@@ -107,7 +166,11 @@ impl Journal {
         }
         let journal = Self {
             path: path.to_path_buf(),
-            file: Mutex::new(file),
+            written: Mutex::new(Written {
+                file,
+                length: whole as u64,
+                synced: Instant::now(),
+            }),
         };
         if lines.is_empty() {
             journal.add(&header)?;
@@ -129,15 +192,16 @@ impl Journal {
     /// Adds a line. The line is there, whole, when this returns, even if the program is killed the moment after.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written; then nothing of it is there.
     pub fn add(&self, line: &Value) -> Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
-        let mut file = self
-            .file
+        let mut written = self
+            .written
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        file.write_all(text.as_bytes())
+        written
+            .add(text.as_bytes())
             .with_context(|| format!("cannot write the journal {}", self.path.display()))
     }
 }

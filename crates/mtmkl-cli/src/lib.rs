@@ -17,6 +17,7 @@ pub mod parameters;
 pub mod predictor;
 pub mod progress;
 pub mod score;
+pub mod signals;
 pub mod terminal;
 mod transfer;
 pub mod words;
@@ -54,10 +55,19 @@ fn guarded(program: impl FnOnce() -> u8) -> u8 {
             .location()
             .map_or(String::new(), |place| format!(" at {place}"));
         let what = panic.payload_as_str().unwrap_or("no message");
+        // How the library of dense algebra says it.
+        if what.contains("AllocError") {
+            output::note(
+                "mtmkl: the system refuses more memory; give it more (ulimit -v, a larger container), use fewer rows or kernels, or lower \
+                 --memory-limit (GiB)",
+            );
+            return;
+        }
         output::note(&format!(
             "mtmkl: internal error{place}: {what}. This is a bug in mtmkl, not in your data; please report it with the command you ran"
         ));
     }));
+    signals::refuse_large_files();
     let code = catch_unwind(AssertUnwindSafe(program)).unwrap_or(2);
     drop(std::panic::take_hook());
     code

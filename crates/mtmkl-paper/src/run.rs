@@ -9,10 +9,10 @@ use mtmkl::select::{Limits, in_parallel};
 use mtmkl::{Pool, Preparation};
 use serde_json::json;
 
-use mtmkl_cli::commands::fit::interruptible;
 use mtmkl_cli::commands::{Outcome, demo};
 use mtmkl_cli::journal::{Fingerprint, Journal};
 use mtmkl_cli::progress::Fits;
+use mtmkl_cli::signals::interruptible;
 use mtmkl_cli::words::count;
 use mtmkl_cli::{choices, output};
 

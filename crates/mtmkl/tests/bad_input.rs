@@ -10,8 +10,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::{SetSpec, SharingSpec, TermSpec};
 use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
-    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Ledger, Model, Pool, Preparation,
-    Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task, View,
+    CrossGram, Definiteness, Error, Fitting, GivenGram, Input, Ledger, Model, Normalization, Pool,
+    Preparation, Problem, ProblemSpec, Rows, Samples, Status, Storage, Targets, Task, View,
 };
 
 /// Six samples of two columns; `near` and `far` are tasks on them.
@@ -710,6 +710,21 @@ fn precomputed_grams_that_are_none_are_refused() {
             Error::Data { place: Place::Gram { .. }, problem: DataProblem::Indefinite { .. } },
             ["`sigmoid:gamma=2,coef0=-1`", "not positive semi-definite", "smallest eigenvalue -", "allow indefinite"]),
     ]);
+}
+
+/// Normalised, its first row would be zeros, and the rest the identity.
+#[test]
+fn a_negative_diagonal_is_not_normalised_away() {
+    let mut values = vec![0.0; COUNT * COUNT];
+    for row in 0..COUNT {
+        values[row * (COUNT + 1)] = if row == 0 { -1.0 } else { 1.0 };
+    }
+    for normalization in [Normalization::Unit, Normalization::None] {
+        let mut setup = Setup::given(values.clone()).unwrap();
+        setup.spec.normalize = normalization;
+        let error = setup.fit().unwrap_err().to_string();
+        assert!(error.contains("smallest eigenvalue -1"), "{error}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 )]
 
 mod docs;
+mod fuzz;
 mod release;
 
 use std::process::{Command, ExitCode};
@@ -298,6 +299,7 @@ fn main() -> ExitCode {
             BENCH,
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
         )),
+        Some((command, further)) if command == "fuzz" => fuzz::run(further),
         Some((command, [])) if command == "python" => report(run(PYTHON, &[])),
         Some((command, [])) if command == "docs" => {
             ensure_chromium();
@@ -306,7 +308,7 @@ fn main() -> ExitCode {
         Some((command, [flag])) if command == "release" && flag == "--check" => release::check(),
         _ => {
             eprintln!(
-                "usage: cargo xtask test | python | docs | release --check | bench [OPTIONS] (bench --help lists them)"
+                "usage: cargo xtask test | python | docs | fuzz [TARGET…] | release --check | bench [OPTIONS] (bench --help lists them)"
             );
             ExitCode::from(2)
         }

@@ -217,7 +217,7 @@ pub struct PredictArgs {
     /// Where to write the predictions (default: standard output)
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print one JSON object instead of CSV
+    /// Print one JSON object instead of CSV, where a name that a spreadsheet would run as a formula begins with '
     #[arg(long)]
     pub json: bool,
 }

@@ -34,6 +34,8 @@ pub(super) struct Writer<'a> {
     /// What comes after all rows.
     end: String,
     has_begun: bool,
+    /// Whether it was said that names were changed.
+    has_told: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -54,6 +56,7 @@ impl<'a> Writer<'a> {
             place,
             end: String::new(),
             has_begun: false,
+            has_told: false,
         })
     }
 
@@ -80,6 +83,7 @@ impl<'a> Writer<'a> {
             }
         }
         self.has_begun = true;
+        self.tell(part);
         self.put(&text)
     }
 
@@ -93,6 +97,22 @@ impl<'a> Writer<'a> {
         match self.place {
             Place::File(file) => Ok(file.finish()?),
             Place::Terminal | Place::Stream => Ok(()),
+        }
+    }
+
+    /// Says once that a name is not written as it is.
+    fn tell(&mut self, part: &Predicted) {
+        if self.args.json || self.has_told {
+            return;
+        }
+        let labels = part.predictions.labels.iter().map(String::as_str);
+        let tasks = part.records.task.iter();
+        let tasks = tasks.flat_map(|tasks| (0..part.records.count()).map(|row| tasks.get(row)));
+        self.has_told = labels.chain(tasks).any(is_formula);
+        if self.has_told {
+            output::note(
+                "note: names that a spreadsheet would run as formulas begin with ' here; --json has them as they are",
+            );
         }
     }
 
@@ -203,10 +223,57 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
+/// A name as a cell of CSV.
+fn quoted(name: &str) -> String {
+    let mark = if is_formula(name) { "'" } else { "" };
+    if name.contains([',', '"', '\n', '\r']) {
+        format!("\"{mark}{}\"", name.replace('"', "\"\""))
     } else {
-        cell.to_string()
+        format!("{mark}{name}")
+    }
+}
+
+/// Whether a spreadsheet that opens the file would compute the name, or run what it says, in place of showing it. Numbers are numbers, and so is
+/// what has a sign but asks for nothing: `-1`, `+`, `-20C`.
+fn is_formula(name: &str) -> bool {
+    match name.chars().next() {
+        Some('=' | '@' | '＝' | '＠' | '\t' | '\r') => name.chars().nth(1).is_some(),
+        Some('+' | '-' | '＋' | '－') => name.contains(['(', '|', '!']),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn names_that_spreadsheets_would_run_only_show() {
+        for (name, cell) in [
+            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+            ("=1+2", "'=1+2"),
+            (
+                "=HYPERLINK(\"http://x\",\"y\")",
+                "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"",
+            ),
+            ("@SUM(1,2)", "\"'@SUM(1,2)\""),
+            ("+cmd|x!A0", "'+cmd|x!A0"),
+            ("-2+3+cmd|x!A0", "'-2+3+cmd|x!A0"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "\"'\r=1\""),
+            ("＝1", "'＝1"),
+            // What asks for nothing stays what it is.
+            ("-1", "-1"),
+            ("+1", "+1"),
+            ("-", "-"),
+            ("=", "="),
+            ("@", "@"),
+            ("-20C", "-20C"),
+            ("a=b", "a=b"),
+            ("a,b", "\"a,b\""),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(name), cell);
+        }
     }
 }

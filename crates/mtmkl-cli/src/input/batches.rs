@@ -50,8 +50,7 @@ impl Batches {
         options: &TableOptions,
     ) -> Result<Self, InputError> {
         let stream = Stream::open(path)?;
-        let format =
-            format.map_or_else(|| format::of_head(path, stream.name(), stream.head()), Ok)?;
+        let format = format::of_stream(path, &stream, format)?;
         Ok(Self(match format {
             Format::Csv | Format::Tsv => {
                 let options = TableOptions {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::source::Source;
+use super::source::Stream;
 use super::{Delimiter, InputError, libsvm};
 
 /// A file format.
@@ -113,14 +113,36 @@ const OTHERS: [(&[u8], &str, &str); 12] = [
     ),
 ];
 
-/// The format of `source`, opened from `path`.
-pub(super) fn detect(path: &Path, source: &mut Source) -> Result<Format, InputError> {
-    let head = source.head()?;
-    of_head(path, source.name(), &head)
+/// The format of an input opened from `path`: the one that was named, if one was.
+pub(super) fn of_stream(
+    path: &Path,
+    stream: &Stream,
+    named: Option<Format>,
+) -> Result<Format, InputError> {
+    let (name, head) = (stream.name(), stream.head());
+    let format = named.map_or_else(|| of_head(path, name, head), Ok)?;
+    let is_text = matches!(format, Format::Csv | Format::Tsv | Format::Libsvm);
+    if is_text && !resembles_text(head) {
+        return Err(InputError::Unsupported {
+            file: name.to_owned(),
+            found: "is neither text nor a format that is known here".to_owned(),
+            remedy: "give a table as CSV, TSV, LIBSVM or Parquet, a matrix as NPY or NPZ",
+        });
+    }
+    Ok(format)
+}
+
+/// Whether these may be the first bytes of a text: it has few zeros, and few kinds of control characters beside the ends of lines, tabs and
+/// perhaps a delimiter.
+fn resembles_text(head: &[u8]) -> bool {
+    const MOST_KINDS: usize = 8;
+    let zeros = head.iter().filter(|&&byte| byte == 0).count();
+    let kinds = (0..b' ').filter(|control| head.contains(control)).count();
+    zeros <= head.len() / 10 && kinds <= MOST_KINDS
 }
 
 /// The format of an input with this name and these first bytes, opened from `path`.
-pub(super) fn of_head(path: &Path, name: &str, head: &[u8]) -> Result<Format, InputError> {
+fn of_head(path: &Path, name: &str, head: &[u8]) -> Result<Format, InputError> {
     if head.is_empty() {
         return Err(InputError::Empty {
             file: name.to_owned(),

@@ -87,12 +87,18 @@ pub fn read_table(
     format: Option<Format>,
     options: &TableOptions,
 ) -> Result<Table, InputError> {
-    let mut source = Source::open(path, options.limit)?;
-    let format = format.map_or_else(|| format::detect(path, &mut source), Ok)?;
+    let (source, format) = opened(path, format, options.limit)?;
     if let Some(table) = joined(path, &source, format, options)? {
         return Ok(table);
     }
     table_of(source, format, options)
+}
+
+/// Opens an input and finds out its format, if nobody says it. A device that never ends is refused by its first bytes.
+fn opened(path: &Path, format: Option<Format>, limit: u64) -> Result<(Source, Format), InputError> {
+    let stream = Stream::open(path)?;
+    let format = format::of_stream(path, &stream, format)?;
+    Ok((stream.into_source(limit)?, format))
 }
 
 /// A text of so many bytes is not read into memory beside its numbers.
@@ -153,8 +159,8 @@ pub fn read_gram(
     format: Option<Format>,
     options: &GramOptions,
 ) -> Result<Vec<(Option<String>, Gram)>, InputError> {
-    let mut source = Source::open(path, options.limit)?;
-    match format.map_or_else(|| format::detect(path, &mut source), Ok)? {
+    let (source, format) = opened(path, format, options.limit)?;
+    match format {
         Format::Npy => npy::grams_from_source(source, options),
         Format::Npz => npz::from_source(source, options),
         format @ (Format::Csv | Format::Tsv) => {

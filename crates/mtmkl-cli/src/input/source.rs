@@ -101,24 +101,6 @@ impl Source {
         }
     }
 
-    /// The first bytes; the input stays at its beginning.
-    pub(super) fn head(&mut self) -> Result<Vec<u8>, InputError> {
-        match &mut self.content {
-            Content::Memory(bytes) => {
-                let end = bytes.len().min(usize::try_from(HEAD).unwrap_or(usize::MAX));
-                Ok(bytes[..end].to_vec())
-            }
-            Content::File { file, .. } => {
-                let mut head = Vec::new();
-                file.take(HEAD)
-                    .read_to_end(&mut head)
-                    .and_then(|_| file.seek(SeekFrom::Start(0)))
-                    .map_err(|error| not_read(&self.name, error))?;
-                Ok(head)
-            }
-        }
-    }
-
     /// The name and the content, as file or bytes.
     pub(super) fn into_parts(self) -> (String, Content) {
         (self.name, self.content)

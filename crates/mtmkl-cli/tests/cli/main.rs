@@ -1,10 +1,12 @@
 //! The program as a user runs it: help, tables, JSON, errors, exit codes, files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bad_cases;
 mod behaviour;
 mod class_weights;
 mod config;
 mod errors;
+mod faults;
 mod files;
 mod fixture;
 mod guards;

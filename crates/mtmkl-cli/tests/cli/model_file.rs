@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::fixture::{Folder, Transcript, two_classes};
 
 /// A model file taken apart: the header of the container, and the numbers after it.
-fn parts(bytes: &[u8]) -> (Value, &[u8]) {
+pub(crate) fn parts(bytes: &[u8]) -> (Value, &[u8]) {
     let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
     (
         serde_json::from_slice(&bytes[8..8 + length]).unwrap(),
@@ -14,7 +14,7 @@ fn parts(bytes: &[u8]) -> (Value, &[u8]) {
     )
 }
 
-fn joined(header: &Value, numbers: &[u8]) -> Vec<u8> {
+pub(crate) fn joined(header: &Value, numbers: &[u8]) -> Vec<u8> {
     let mut text = header.to_string();
     while !text.len().is_multiple_of(8) {
         text.push(' ');
@@ -26,7 +26,7 @@ fn joined(header: &Value, numbers: &[u8]) -> Vec<u8> {
 }
 
 /// The file with its own header, or the frame that the program keeps in it, changed.
-fn changed(bytes: &[u8], change: impl Fn(&mut Value, &mut Value)) -> Vec<u8> {
+pub(crate) fn changed(bytes: &[u8], change: impl Fn(&mut Value, &mut Value)) -> Vec<u8> {
     let (mut container, numbers) = parts(bytes);
     let inner = container["__metadata__"]["mtmkl"].as_str().unwrap();
     let mut inner: Value = serde_json::from_str(inner).unwrap();

@@ -208,8 +208,14 @@ impl Plan {
         for numbers in self.checked().chunks(self.checks_at_a_time().max(1)) {
             let _taken = ledger.take(numbers.len() as u64 * self.copies_of_check());
             let check = |&number: &usize| {
-                let place = self.place(number);
-                definiteness::check(n, |out| fill(number, out), place)
+                // Normalised, a sample with k(x, x) < 0 would pass for one of zero norm.
+                if let Some(given) = self.given_with_negative_diagonal(number)
+                    && self.options.definiteness == Definiteness::Check
+                {
+                    let given = |out: &mut [f64]| out.copy_from_slice(given);
+                    definiteness::check(n, given, self.place(number))?;
+                }
+                definiteness::check(n, |out| fill(number, out), self.place(number))
             };
             let checked: Vec<Result<f64>> = numbers.par_iter().map(check).collect();
             for (&number, checked) in numbers.iter().zip(checked) {
@@ -226,6 +232,15 @@ impl Plan {
             }
         }
         Ok((known, is_semidefinite))
+    }
+
+    /// The matrix of a precomputed kernel as it was given, where k(x, x) < 0 for some sample.
+    fn given_with_negative_diagonal(&self, number: usize) -> Option<&[f64]> {
+        let name = self.kernels[number].kernel.given()?;
+        let mut grams = self.samples.grams().iter();
+        let given = &grams.find(|gram| gram.name == name)?.values;
+        let mut diagonal = given.iter().step_by(self.samples.count() + 1);
+        diagonal.any(|&own| own < 0.0).then_some(given.as_slice())
     }
 
     /// Matrices in single precision, where these are asked for.

@@ -96,6 +96,8 @@ pub(super) fn read_header(
         MachineSpec::read(registry.machines(), take(&mut plain.machine)).map_err(readable)?;
     let sharing =
         SharingSpec::read(registry.sharings(), take(&mut plain.sharing)).map_err(readable)?;
+    machine.check().map_err(readable)?;
+    sharing.check().map_err(readable)?;
     Ok((plain, machine, sharing))
 }
 

@@ -113,12 +113,17 @@ impl SharingSpec {
         self.values.set(name, value)
     }
 
+    /// Whether its own parameters are in range.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.values.check()
+    }
+
     /// The terms whose sum it is, for T tasks and M kernels.
     ///
     /// # Errors
     /// When a parameter is outside its range.
     pub fn terms(&self, shape: Shape) -> Result<Vec<TermSpec>> {
-        self.values.check()?;
+        self.check()?;
         let mut terms = (self.entry.terms)(&self.values, shape)?;
         terms.extend(self.terms.iter().cloned());
         Ok(terms)

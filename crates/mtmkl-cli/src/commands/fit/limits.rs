@@ -80,20 +80,3 @@ fn streamed_note(prepared: &Prepared) -> String {
         1000.0 * n as f64 * kernels as f64,
     )
 }
-
-/// A stop that Ctrl-C requests; a second Ctrl-C ends the program at once.
-pub fn interruptible() -> Stop {
-    let stop = Stop::never();
-    let handle = stop.clone();
-    // A second handler in one process cannot be set; then Ctrl-C ends the program as usual.
-    let _ = ctrlc::set_handler(move || {
-        if handle.is_requested() {
-            // Whoever asks twice does not want to wait for the model; files are written whole or not at all.
-            #[allow(clippy::exit, reason = "there is no way back from a signal handler")]
-            std::process::exit(130);
-        }
-        handle.request();
-        output::note("stopping with the best so far; Ctrl-C again ends at once");
-    });
-    stop
-}

@@ -20,7 +20,6 @@ use mtmkl_table::{Equals, Frame, Table, keep, keep_calibration, problem_of};
 use serde_json::json;
 
 use self::judge::{Scores, Trained};
-pub use self::limits::interruptible;
 pub(super) use self::limits::{fitting_of, note_storage, preparation_of};
 pub(super) use self::open::{
     Fit, RowNotes, Sets, note_rows, note_skipped, read_table, scaling_of, table_options,
@@ -31,6 +30,7 @@ use super::Outcome;
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::score::Score;
+use crate::signals::interruptible;
 use crate::words::count;
 use crate::{choices, guards, output};
 

@@ -59,7 +59,18 @@ fn ledger_of(args: &FitArgs) -> Result<Ledger> {
         reason = "bytes; a float's range saturates"
     )]
     let limit = (args.memory_limit * f64::from(1 << 30)) as u64;
-    Ok(Ledger::new(limit))
+    // What the system would refuse half-way is refused beforehand, with the way out. The other half is for threads, tables and the program.
+    let most = address_space().map_or(u64::MAX, |bytes| bytes / 2);
+    Ok(Ledger::new(limit.min(most)))
+}
+
+/// The bytes that the system lets the program have (`ulimit -v`), where it says so and there is such a limit.
+fn address_space() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// What the flags ask of a table to learn from.

@@ -10,6 +10,7 @@ use mtmkl_table::{Names, Transfer, by_number_then_text, tree_of_columns};
 
 use super::open::Fit;
 use crate::args::FitArgs;
+use crate::config;
 
 /// `--task-groups` of a column is `--tree-columns` of it.
 pub(in crate::commands) fn settle(args: &mut FitArgs) {
@@ -66,7 +67,7 @@ pub(super) fn read(args: &mut FitArgs) -> Result<Option<TaskTree>> {
 
 fn read_file(path: &Path) -> Result<TaskTree> {
     let file = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
+    let text = config::text_of(path)?;
     if path
         .extension()
         .is_some_and(|extension| extension == "json")

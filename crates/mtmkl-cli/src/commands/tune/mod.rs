@@ -29,10 +29,11 @@ use self::plan::Plan;
 use self::searched::Asked;
 use self::wanted::Wanted;
 use super::Outcome;
-use super::fit::{Fit, interruptible, scaling_of};
+use super::fit::{Fit, scaling_of};
 use crate::args::{FitArgs, TuneArgs};
 use crate::journal::{Fingerprint, Journal};
 use crate::score::{Score, metric, score};
+use crate::signals::interruptible;
 use crate::{choices, output};
 
 /// The journal's name where none is given.
@@ -132,12 +133,7 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         },
         None => None,
     };
-    if args.journal.is_none() {
-        for path in &searched.journals {
-            std::fs::remove_file(path)
-                .with_context(|| format!("cannot remove the journal {}", path.display()))?;
-        }
-    }
+    let is_own = args.journal.is_none();
     let told = (searched.text(), searched.json());
     let results = &searched.results;
     let (tune, mut args) = (&mut searched.tune, searched.args);
@@ -166,6 +162,22 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         && let Err(error) = mtmkl::model::write_whole(path, picture.svg().as_bytes())
     {
         saved.missing(format!("{error}; the picture is not written"));
+    }
+    // Not before: what was computed is worth more than the last fit.
+    if stop.is_requested() || saved.check().is_err() {
+        output::note(&format!(
+            "mtmkl: the fits that this was chosen by are kept in {}. The same command with --resume goes on from there",
+            journal.display()
+        ));
+    } else if is_own {
+        for path in &searched.journals {
+            if let Err(error) = std::fs::remove_file(path) {
+                saved.missing(format!(
+                    "cannot remove the journal {}: {error}",
+                    path.display()
+                ));
+            }
+        }
     }
     if args.fit.json {
         let mut object = learned.json();
