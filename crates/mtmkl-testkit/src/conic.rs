@@ -151,6 +151,29 @@ pub struct Optimum {
     pub theta: Vec<Vec<f64>>,
     /// Whether the gap and the effect of the residuals on the value are below 1e-8, relative.
     pub solved: bool,
+    /// How far the value may be off: the gap, the dual residual and the effect of the primal residuals, times the size of J.
+    pub error: f64,
+}
+
+impl Optimum {
+    /// By how much J* may differ because the factors LL' that were used are not quite the kernels: Σ θ |α|'|K − LL'||α|.
+    pub fn factor_error(&self, tasks: &[Task]) -> f64 {
+        let mut error = 0.0;
+        for ((task, alpha), theta) in tasks.iter().zip(&self.alpha).zip(&self.theta) {
+            let n = task.samples;
+            for (gram, weight) in task.grams.iter().zip(theta) {
+                let columns = pivoted_cholesky(gram, n);
+                for i in 0..n {
+                    for j in 0..n {
+                        let made: f64 = columns.iter().map(|column| column[i] * column[j]).sum();
+                        let rest = (gram[i * n + j] - made).abs();
+                        error += weight.max(0.0) * rest * (alpha[i] * alpha[j]).abs();
+                    }
+                }
+            }
+        }
+        error
+    }
 }
 
 /// max over θ in Ψ of ⟨s, θ⟩, and where it is reached.
@@ -732,6 +755,7 @@ fn read(model: &Model, answer: &Answer, scale: &Scale) -> Optimum {
             })
             .collect(),
         solved: answer.error < ACCEPTED,
+        error: answer.error * scale.value.abs().max((answer.value * scale.value).abs()),
     }
 }
 

@@ -15,8 +15,10 @@ pub fn primal(kernel: &[f64], y: &[f64], c: &[f64], a: &[f64], b: f64) -> f64 {
 /// −Σ [α ln(α/C) + (C − α) ln((C − α)/C)], α = yβ: the part of the dual without the kernel.
 pub fn entropy(y: &[f64], c: &[f64], beta: &[f64]) -> f64 {
     let terms = beta.iter().zip(y).zip(c).map(|((beta, y), c)| {
+        // x ln x is 0 at 0.
+        let part = |x: f64| if x > 0.0 { x * (x / c).ln() } else { 0.0 };
         let alpha = y * beta;
-        alpha * (alpha / c).ln() + (c - alpha) * (1.0 - alpha / c).ln()
+        part(alpha) + part(c - alpha)
     });
     -terms.sum::<f64>()
 }
