@@ -80,7 +80,7 @@ fn pairwise(q: &[f64], p: &[f64], signs: &[f64], upper: &[f64], mut x: Vec<f64>)
     (0..n).map(|i| 0.5 * x[i] * (slope[i] + p[i])).sum()
 }
 
-pub fn combined(task: &Task, theta: &[f64]) -> Vec<f64> {
+fn combined(task: &Task, theta: &[f64]) -> Vec<f64> {
     let size = task.samples * task.samples;
     (0..size)
         .map(|at| {
@@ -94,7 +94,7 @@ pub fn combined(task: &Task, theta: &[f64]) -> Vec<f64> {
 }
 
 /// x'K x.
-pub fn form(gram: &[f64], x: &[f64]) -> f64 {
+fn form(gram: &[f64], x: &[f64]) -> f64 {
     let n = x.len();
     (0..n)
         .map(|i| x[i] * (0..n).map(|j| gram[i * n + j] * x[j]).sum::<f64>())
@@ -163,6 +163,7 @@ pub fn inner(task: &Task, theta: &[f64]) -> f64 {
     }
 }
 
+/// Σ J_t(θ).
 pub fn outer(tasks: &[Task], theta: &[Vec<f64>]) -> f64 {
     tasks
         .iter()
@@ -337,8 +338,12 @@ pub fn violation(task: &Task, alpha: &[f64]) -> f64 {
     let n = task.samples;
     let of = |low: &dyn Fn(usize) -> f64, high: &dyn Fn(usize) -> f64, total: f64, sum: f64| {
         let size = alpha.iter().map(|a| a.abs()).sum::<f64>();
-        let outside = (0..n).map(|i| (low(i) - alpha[i]).max(alpha[i] - high(i)) / (high(i) - low(i)).max(f64::MIN_POSITIVE));
-        outside.fold((total - sum).abs() / size.max(f64::MIN_POSITIVE), f64::max).max(0.0)
+        let outside = (0..n).map(|i| {
+            (low(i) - alpha[i]).max(alpha[i] - high(i)) / (high(i) - low(i)).max(f64::MIN_POSITIVE)
+        });
+        outside
+            .fold((total - sum).abs() / size.max(f64::MIN_POSITIVE), f64::max)
+            .max(0.0)
     };
     let total: f64 = alpha.iter().sum();
     match &task.machine {
@@ -355,7 +360,11 @@ pub fn violation(task: &Task, alpha: &[f64]) -> f64 {
 
 /// (θ-free part of Σ ḡ) − `σ_Ψ(s(α))`: at most J*, for any α in Ω.
 pub fn dual_value(tasks: &[Task], sharing: &[Term], alpha: &[Vec<f64>]) -> f64 {
-    let (constants, s): (Vec<f64>, Vec<Vec<f64>>) = tasks.iter().zip(alpha).map(|(task, alpha)| parts(task, alpha)).unzip();
+    let (constants, s): (Vec<f64>, Vec<Vec<f64>>) = tasks
+        .iter()
+        .zip(alpha)
+        .map(|(task, alpha)| parts(task, alpha))
+        .unzip();
     constants.iter().sum::<f64>() - sigma(sharing, &s)
 }
 
@@ -365,31 +374,50 @@ pub fn dual_value(tasks: &[Task], sharing: &[Term], alpha: &[Vec<f64>]) -> f64 {
 pub fn primal(task: &Task, theta: &[f64], beta: &[f64]) -> f64 {
     let n = task.samples;
     let k = combined(task, theta);
-    let f: Vec<f64> = (0..n).map(|i| (0..n).map(|j| k[i * n + j] * beta[j]).sum()).collect();
+    let f: Vec<f64> = (0..n)
+        .map(|i| (0..n).map(|j| k[i * n + j] * beta[j]).sum())
+        .collect();
     let square: f64 = f.iter().zip(beta).map(|(f, b)| f * b).sum();
     // Convex and piecewise linear in the offset: the best is at a corner.
-    let least = |corners: Vec<f64>, value: &dyn Fn(f64) -> f64| corners.into_iter().map(value).fold(f64::INFINITY, f64::min);
+    let least = |corners: Vec<f64>, value: &dyn Fn(f64) -> f64| {
+        corners.into_iter().map(value).fold(f64::INFINITY, f64::min)
+    };
     match &task.machine {
         Machine::Svc { y, upper } => {
             let corners = (0..n).map(|i| y[i] - f[i]).collect();
-            let losses = |b: f64| (0..n).map(|i| upper[i] * (1.0 - y[i] * (f[i] + b)).max(0.0)).sum();
+            let losses = |b: f64| {
+                (0..n)
+                    .map(|i| upper[i] * (1.0 - y[i] * (f[i] + b)).max(0.0))
+                    .sum()
+            };
             0.5 * square + least(corners, &losses)
         }
         Machine::Svr { y, upper, epsilon } => {
-            let corners = (0..2 * n).map(|i| y[i % n] - f[i % n] + if i < n { *epsilon } else { -epsilon }).collect();
-            let losses = |b: f64| (0..n).map(|i| upper[i] * ((y[i] - f[i] - b).abs() - epsilon).max(0.0)).sum();
+            let corners = (0..2 * n)
+                .map(|i| y[i % n] - f[i % n] + if i < n { *epsilon } else { -epsilon })
+                .collect();
+            let losses = |b: f64| {
+                (0..n)
+                    .map(|i| upper[i] * ((y[i] - f[i] - b).abs() - epsilon).max(0.0))
+                    .sum()
+            };
             0.5 * square + least(corners, &losses)
         }
         Machine::Logistic { y, upper } => 0.5 * square + least_logistic(&f, y, upper),
-        Machine::Krr { y, lambda } => square + (0..n).map(|i| (y[i] - f[i]).powi(2)).sum::<f64>() / lambda,
+        Machine::Krr { y, lambda } => {
+            square + (0..n).map(|i| (y[i] - f[i]).powi(2)).sum::<f64>() / lambda
+        }
         Machine::OneClass { nu } => {
             let each = 2.0 / (nu * n as f64);
-            let value = |rho: f64| each * f.iter().map(|f| (rho - f).max(0.0)).sum::<f64>() - 2.0 * rho;
+            let value =
+                |rho: f64| each * f.iter().map(|f| (rho - f).max(0.0)).sum::<f64>() - 2.0 * rho;
             square + least(f.clone(), &value)
         }
         Machine::Svdd { c } => {
             let far: Vec<f64> = (0..n).map(|i| k[i * n + i] - 2.0 * f[i] + square).collect();
-            let value = |radius: f64| radius + c * far.iter().map(|far| (far - radius).max(0.0)).sum::<f64>();
+            let value = |radius: f64| {
+                radius + c * far.iter().map(|far| (far - radius).max(0.0)).sum::<f64>()
+            };
             least(far.clone(), &value)
         }
     }
@@ -398,7 +426,11 @@ pub fn primal(task: &Task, theta: &[f64], beta: &[f64]) -> f64 {
 /// min over b of Σ C ln(1 + exp(−y(f + b))), by bisection of its slope.
 fn least_logistic(f: &[f64], y: &[f64], c: &[f64]) -> f64 {
     let each = || f.iter().zip(y).zip(c);
-    let slope = |b: f64| each().map(|((f, y), c)| -y * c / (1.0 + (y * (f + b)).exp())).sum::<f64>();
+    let slope = |b: f64| {
+        each()
+            .map(|((f, y), c)| -y * c / (1.0 + (y * (f + b)).exp()))
+            .sum::<f64>()
+    };
     let size = f.iter().fold(0.0_f64, |most, f| most.max(f.abs()));
     let (mut low, mut high) = (-size - 800.0, size + 800.0);
     for _ in 0..200 {

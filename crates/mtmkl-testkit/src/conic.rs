@@ -153,6 +153,8 @@ pub struct Optimum {
     pub solved: bool,
     /// How far the value may be off: the gap, the dual residual and the effect of the primal residuals, times the size of J.
     pub error: f64,
+    /// The size of what the value is the sum of: the value itself, or the largest sensitivity.
+    pub unit: f64,
 }
 
 impl Optimum {
@@ -756,6 +758,12 @@ fn read(model: &Model, answer: &Answer, scale: &Scale) -> Optimum {
             .collect(),
         solved: answer.error < ACCEPTED,
         error: answer.error * scale.value.abs().max((answer.value * scale.value).abs()),
+        unit: scale
+            .sensitivity
+            .iter()
+            .flatten()
+            .copied()
+            .fold(scale.value.abs(), f64::max),
     }
 }
 

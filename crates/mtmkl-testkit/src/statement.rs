@@ -59,7 +59,9 @@ pub struct Statement {
 
 /// What a machine learns from.
 pub fn targets_of(machine: &MachineSpec) -> TargetKind {
-    machine.entry().map_or(TargetKind::Values, |entry| entry.targets)
+    machine
+        .entry()
+        .map_or(TargetKind::Values, |entry| entry.targets)
 }
 
 impl Statement {
@@ -114,12 +116,14 @@ impl Statement {
             } else {
                 Samples::new(set.rows.clone(), set.count, self.columns)
             };
-            set.grams.iter().try_fold(empty?, |samples, (name, values)| {
-                samples.with_gram(GivenGram {
-                    name: name.clone(),
-                    values: values.clone().into(),
+            set.grams
+                .iter()
+                .try_fold(empty?, |samples, (name, values)| {
+                    samples.with_gram(GivenGram {
+                        name: name.clone(),
+                        values: values.clone().into(),
+                    })
                 })
-            })
         });
         let sets = sets.collect::<Result<Vec<Samples>, Error>>()?;
         let tasks = self.tasks.iter().enumerate().map(|(number, task)| {
@@ -140,7 +144,8 @@ impl Statement {
 
     /// The Gram matrices of each set by the textbook, as they are or normalised; `None` for kernels that have no formula there.
     pub fn grams(&self, normalised: bool) -> Option<Vec<Vec<Vec<f64>>>> {
-        let kernels: Option<Vec<Kernel>> = self.kernels.iter().map(|text| Kernel::read(text)).collect();
+        let kernels: Option<Vec<Kernel>> =
+            self.kernels.iter().map(|text| Kernel::read(text)).collect();
         let kernels = kernels?;
         let of = |set: &Set, kernel: &Kernel| match kernel.given() {
             None => kernel.gram(&set.rows, self.columns, normalised),
@@ -166,7 +171,10 @@ impl Statement {
         let tasks = self.tasks.iter().map(|task| {
             let (n, all) = (task.rows.len(), self.sets[task.set].count);
             let part = |gram: &Vec<f64>| {
-                let cells = task.rows.iter().flat_map(|&i| task.rows.iter().map(move |&j| i * all + j));
+                let cells = task
+                    .rows
+                    .iter()
+                    .flat_map(|&i| task.rows.iter().map(move |&j| i * all + j));
                 cells.map(|at| gram[at]).collect::<Vec<f64>>()
             };
             Some(conic::Task {
@@ -187,9 +195,15 @@ impl Statement {
         Some(match machine.name() {
             name @ ("svc" | "logistic") => {
                 let of_class = |label: f64| {
-                    machine.number(if label > 0.0 { "positive_weight" } else { "negative_weight" })
+                    machine.number(if label > 0.0 {
+                        "positive_weight"
+                    } else {
+                        "negative_weight"
+                    })
                 };
-                let upper = (0..n).map(|row| c * of_class(y[row]) * weight(row)).collect();
+                let upper = (0..n)
+                    .map(|row| c * of_class(y[row]) * weight(row))
+                    .collect();
                 if name == "svc" {
                     conic::Machine::Svc { y, upper }
                 } else {

@@ -143,7 +143,10 @@ mod tests {
         assert!((gram("rbf:sigma=2")[1] - (-7.25_f64 / 8.0).exp()).abs() < 1e-15);
         assert!((gram("laplacian:gamma=0.1")[1] - (-0.45_f64).exp()).abs() < 1e-15);
         assert!((gram("chi2")[1] - (-(1.0 + 0.9 + 1.0_f64)).exp()).abs() < 1e-15);
-        let unit = Kernel::read("linear").unwrap().gram(&rows, 3, true).unwrap();
+        let unit = Kernel::read("linear")
+            .unwrap()
+            .gram(&rows, 3, true)
+            .unwrap();
         assert_eq!(unit[0], 1.0);
         let cosine = gram("cosine")[1];
         assert!((unit[1] - cosine).abs() < 1e-15);

@@ -5,7 +5,6 @@ use super::*;
 use crate::bracket::{dual, inner, norm, outer, parts, positive, prior_point, sigma};
 use crate::generate::{self, Random};
 
-
 fn kernels(x: &[f64], n: usize, d: usize, count: usize) -> Vec<Vec<f64>> {
     let mut grams = vec![
         generate::gaussian_gram(x, n, d, 0.5),

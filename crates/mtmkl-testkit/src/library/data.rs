@@ -85,13 +85,27 @@ pub enum Twist {
 }
 
 /// Samples and tasks; `None` where the file is not there.
-pub(super) fn made(source: &Source, kind: TargetKind) -> Option<(usize, Vec<Set>, Vec<StatedTask>)> {
+pub(super) fn made(
+    source: &Source,
+    kind: TargetKind,
+) -> Option<(usize, Vec<Set>, Vec<StatedTask>)> {
     match source {
-        Source::Drawn { seed, samples, tasks, columns, shared, twists } => {
+        Source::Drawn {
+            seed,
+            samples,
+            tasks,
+            columns,
+            shared,
+            twists,
+        } => {
             let (sets, stated) = drawn(*seed, *samples, *tasks, *columns, *shared, twists, kind);
             Some((*columns, sets, stated))
         }
-        Source::File { name, samples, tasks } => of_file(name, *samples, *tasks, kind),
+        Source::File {
+            name,
+            samples,
+            tasks,
+        } => of_file(name, *samples, *tasks, kind),
     }
 }
 
@@ -109,7 +123,11 @@ fn drawn(
     let mut stated = Vec::new();
     for task in 0..tasks {
         if task == 0 || !shared {
-            let count = if shared || tasks == 1 { samples } else { samples + task % 3 };
+            let count = if shared || tasks == 1 {
+                samples
+            } else {
+                samples + task % 3
+            };
             let mut rows = generate::points(random, count, columns);
             for twist in twists {
                 spoil(&mut rows, count, columns, *twist);
@@ -132,7 +150,12 @@ fn drawn(
             let each = |_| 10.0_f64.powf(4.0 * random.uniform() - 2.0);
             (0..n).map(each).collect()
         });
-        stated.push(StatedTask { set: sets.len() - 1, rows: (0..n).collect(), targets, weights });
+        stated.push(StatedTask {
+            set: sets.len() - 1,
+            rows: (0..n).collect(),
+            targets,
+            weights,
+        });
     }
     (sets, stated)
 }
@@ -181,9 +204,13 @@ fn spoil(rows: &mut [f64], n: usize, columns: usize, twist: Twist) {
 fn grams(rows: &[f64], n: usize, columns: usize, twists: &[Twist]) -> Vec<(String, Vec<f64>)> {
     let mut grams = Vec::new();
     if twists.contains(&Twist::Rounded) {
-        let two: Vec<f64> = rows.chunks_exact(columns).flat_map(|row| row[..2].to_vec()).collect();
+        let two: Vec<f64> = rows
+            .chunks_exact(columns)
+            .flat_map(|row| row[..2].to_vec())
+            .collect();
         let mut gram = generate::linear_gram(&two, n, 2);
-        gram.iter_mut().for_each(|value| *value = (*value * 1e9).round() / 1e9);
+        gram.iter_mut()
+            .for_each(|value| *value = (*value * 1e9).round() / 1e9);
         grams.push(("low".to_string(), gram));
     }
     if twists.contains(&Twist::ZeroGram) {
@@ -196,14 +223,21 @@ fn mistake(targets: &mut [f64], rows: &[f64], columns: usize, twist: Twist, kind
     let n = targets.len();
     match (twist, kind) {
         (Twist::Contradictions, TargetKind::Labels) => {
-            (1..n).step_by(2).for_each(|row| targets[row] = -targets[row - 1]);
+            (1..n)
+                .step_by(2)
+                .for_each(|row| targets[row] = -targets[row - 1]);
         }
         (Twist::Contradictions, TargetKind::Values) => {
-            (1..n).step_by(2).for_each(|row| targets[row] = targets[row - 1] + 1.0);
+            (1..n)
+                .step_by(2)
+                .for_each(|row| targets[row] = targets[row - 1] + 1.0);
         }
         (Twist::Separable, TargetKind::Labels) => {
             let signs = rows.chunks_exact(columns).map(|row| row[0].signum());
-            targets.iter_mut().zip(signs).for_each(|(target, sign)| *target = sign);
+            targets
+                .iter_mut()
+                .zip(signs)
+                .for_each(|(target, sign)| *target = sign);
             (targets[0], targets[1]) = (rows[0].signum(), rows[columns].signum());
         }
         (Twist::OneOfItsClass, TargetKind::Labels) => {
@@ -211,8 +245,12 @@ fn mistake(targets: &mut [f64], rows: &[f64], columns: usize, twist: Twist, kind
             targets[n / 2] = 1.0;
         }
         (Twist::ConstantTargets, TargetKind::Values) => targets.fill(1.5),
-        (Twist::LargeTargets, TargetKind::Values) => targets.iter_mut().for_each(|value| *value *= 1e6),
-        (Twist::TinyTargets, TargetKind::Values) => targets.iter_mut().for_each(|value| *value *= 1e-6),
+        (Twist::LargeTargets, TargetKind::Values) => {
+            targets.iter_mut().for_each(|value| *value *= 1e6)
+        }
+        (Twist::TinyTargets, TargetKind::Values) => {
+            targets.iter_mut().for_each(|value| *value *= 1e-6)
+        }
         _ => {}
     }
 }
@@ -233,7 +271,12 @@ fn standardised(values: &mut [f64], columns: usize) {
     }
 }
 
-fn of_file(name: &str, samples: usize, tasks: usize, kind: TargetKind) -> Option<(usize, Vec<Set>, Vec<StatedTask>)> {
+fn of_file(
+    name: &str,
+    samples: usize,
+    tasks: usize,
+    kind: TargetKind,
+) -> Option<(usize, Vec<Set>, Vec<StatedTask>)> {
     let table = shared::read(&format!("{name}.csv.gz"))?;
     let (all, _, columns) = table.numeric();
     let labels = table.column("label")?;
@@ -241,31 +284,61 @@ fn of_file(name: &str, samples: usize, tasks: usize, kind: TargetKind) -> Option
     let mut sets = Vec::new();
     let mut stated = Vec::new();
     let spread = |rows: &[usize], count: usize| -> Vec<usize> {
-        (0..count.min(rows.len())).map(|at| rows[at * rows.len() / count.min(rows.len())]).collect()
+        (0..count.min(rows.len()))
+            .map(|at| rows[at * rows.len() / count.min(rows.len())])
+            .collect()
     };
     let take = |rows: &[usize]| {
-        let mut values: Vec<f64> = rows.iter().flat_map(|&row| all[row * columns..(row + 1) * columns].to_vec()).collect();
+        let mut values: Vec<f64> = rows
+            .iter()
+            .flat_map(|&row| all[row * columns..(row + 1) * columns].to_vec())
+            .collect();
         standardised(&mut values, columns);
-        Set { count: rows.len(), rows: values, grams: Vec::new() }
+        Set {
+            count: rows.len(),
+            rows: values,
+            grams: Vec::new(),
+        }
     };
     // The last column is what is to be predicted where values are wanted.
     let targets = |set: &Set, is_one: &dyn Fn(usize) -> bool| match kind {
-        TargetKind::Labels => (0..set.count).map(|row| if is_one(row) { 1.0 } else { -1.0 }).collect(),
-        TargetKind::Values => set.rows.chunks_exact(columns).map(|row| row[columns - 1] + 0.5 * row[0]).collect(),
+        TargetKind::Labels => (0..set.count)
+            .map(|row| if is_one(row) { 1.0 } else { -1.0 })
+            .collect(),
+        TargetKind::Values => set
+            .rows
+            .chunks_exact(columns)
+            .map(|row| row[columns - 1] + 0.5 * row[0])
+            .collect(),
         TargetKind::Unlabelled => vec![0.0; set.count],
     };
     if let Some(own) = own {
         let mut names: Vec<&str> = Vec::new();
-        own.iter().for_each(|task| if !names.contains(task) { names.push(task) });
+        own.iter().for_each(|task| {
+            if !names.contains(task) {
+                names.push(task)
+            }
+        });
         for name in names.into_iter().take(tasks) {
             // As many of each class, where there are as many.
             let of_class = |wanted: bool| -> Vec<usize> {
-                (0..own.len()).filter(|&row| own[row] == name && (labels[row] == "1") == wanted).collect()
+                (0..own.len())
+                    .filter(|&row| own[row] == name && (labels[row] == "1") == wanted)
+                    .collect()
             };
-            let rows = [spread(&of_class(true), samples / 2), spread(&of_class(false), samples / 2)].concat();
+            let rows = [
+                spread(&of_class(true), samples / 2),
+                spread(&of_class(false), samples / 2),
+            ]
+            .concat();
             let set = take(&rows);
             let targets = targets(&set, &|row| labels[rows[row]] == "1");
-            stated.push(StatedTask { set: sets.len(), rows: (0..set.count).collect(), targets, weights: None });
+            stated.push(StatedTask {
+                set: sets.len(),
+                rows: (0..set.count).collect(),
+                targets,
+                weights: None,
+            });
             sets.push(set);
         }
         return Some((columns, sets, stated));
@@ -276,8 +349,15 @@ fn of_file(name: &str, samples: usize, tasks: usize, kind: TargetKind) -> Option
     let rows = spread(&(0..labels.len()).collect::<Vec<usize>>(), samples);
     let set = take(&rows);
     for task in 0..tasks {
-        let targets = targets(&set, &|row| labels[rows[row]] == classes[task % classes.len()]);
-        stated.push(StatedTask { set: 0, rows: (0..set.count).collect(), targets, weights: None });
+        let targets = targets(&set, &|row| {
+            labels[rows[row]] == classes[task % classes.len()]
+        });
+        stated.push(StatedTask {
+            set: 0,
+            rows: (0..set.count).collect(),
+            targets,
+            weights: None,
+        });
     }
     Some((columns, vec![set], stated))
 }

@@ -80,7 +80,9 @@ pub fn problems() -> Vec<Recipe> {
 fn expanded(specs: &[String], columns: usize) -> Vec<String> {
     let mut all = Vec::new();
     for spec in specs {
-        let (head, at) = spec.split_once('@').map_or((spec.as_str(), ""), |(head, at)| (head, at));
+        let (head, at) = spec
+            .split_once('@')
+            .map_or((spec.as_str(), ""), |(head, at)| (head, at));
         let heads: Vec<String> = match head.split_once('|') {
             None => vec![head.to_string()],
             Some((first, others)) => {
@@ -124,10 +126,19 @@ impl Recipe {
         let (tasks, terms) = statement.conic().ok_or("not stated for the conic solver")?;
         let optimum = conic::optimum(&tasks, &terms);
         if !optimum.solved {
-            return Err(format!("the conic solver ended with an error of {:e} of {:e}", optimum.error, optimum.value));
+            return Err(format!(
+                "the conic solver ended with an error of {:e} of {:e}",
+                optimum.error, optimum.value
+            ));
         }
-        let error = CAUTION * optimum.error + 4.0 * f64::EPSILON * optimum.value.abs() + optimum.factor_error(&tasks);
-        Ok(Bounds { low: optimum.value - error, high: optimum.value + error, by: "conic".to_string() })
+        let error = CAUTION * optimum.error
+            + 4.0 * f64::EPSILON * optimum.value.abs()
+            + optimum.factor_error(&tasks);
+        Ok(Bounds {
+            low: optimum.value - error,
+            high: optimum.value + error,
+            by: "conic".to_string(),
+        })
     }
 }
 
@@ -161,7 +172,9 @@ impl Finding {
             // A refusal claims nothing of the optimum.
             return true;
         };
-        let holds = self.bound <= self.known.high && self.objective >= self.known.low && self.bound <= self.objective;
+        let holds = self.bound <= self.known.high
+            && self.objective >= self.known.low
+            && self.bound <= self.objective;
         holds && (!status.is_converged() || (self.gap <= TOLERANCE && self.is_near()))
     }
 
@@ -172,12 +185,19 @@ impl Finding {
 
     /// A gap of exactly 0 between unequal numbers is one that rounding explains.
     fn gap_of_zero(&self) -> f64 {
-        if self.gap == 0.0 { self.objective - self.bound } else { 0.0 }
+        if self.gap == 0.0 {
+            self.objective - self.bound
+        } else {
+            0.0
+        }
     }
 
     /// Whether it converged, and truly.
     pub fn is_solved(&self) -> bool {
-        self.status.as_ref().is_ok_and(|status| status.is_converged()) && self.is_true()
+        self.status
+            .as_ref()
+            .is_ok_and(|status| status.is_converged())
+            && self.is_true()
     }
 }
 
@@ -187,10 +207,16 @@ impl Finding {
 /// When the problem has no bounds yet.
 pub fn found(recipe: &Recipe) -> Option<Finding> {
     let statement = recipe.statement()?;
-    let known = recipe.bounds.clone().unwrap_or_else(|| panic!("{} has no bounds", recipe.name));
+    let known = recipe
+        .bounds
+        .clone()
+        .unwrap_or_else(|| panic!("{} has no bounds", recipe.name));
     let started = Instant::now();
     let fit = || -> Result<_, Error> {
-        statement.problem()?.fit(&mut Fitting { tolerance: TOLERANCE, ..Fitting::default() })
+        statement.problem()?.fit(&mut Fitting {
+            tolerance: TOLERANCE,
+            ..Fitting::default()
+        })
     };
     let model = fit();
     let seconds = started.elapsed().as_secs_f64();
@@ -207,7 +233,10 @@ pub fn found(recipe: &Recipe) -> Option<Finding> {
         known,
     };
     Some(match model {
-        Err(error) => Finding { status: Err(error.to_string()), ..nothing },
+        Err(error) => Finding {
+            status: Err(error.to_string()),
+            ..nothing
+        },
         Ok(model) => {
             let outcome = model.outcome();
             Finding {
@@ -224,9 +253,23 @@ pub fn found(recipe: &Recipe) -> Option<Finding> {
 
 /// What there is of everything, for a look at whether the library covers it.
 pub fn coverage(recipes: &[Recipe]) -> [BTreeSet<String>; 3] {
-    let machines = recipes.iter().map(|recipe| recipe.machine.name().to_string()).collect();
-    let sharings = recipes.iter().map(|recipe| recipe.sharing.name().to_string()).collect();
-    let kind = |spec: &String| spec.split([':', '@']).next().unwrap_or_default().to_string();
-    let kernels = recipes.iter().flat_map(|recipe| recipe.kernels.iter().map(kind)).collect();
+    let machines = recipes
+        .iter()
+        .map(|recipe| recipe.machine.name().to_string())
+        .collect();
+    let sharings = recipes
+        .iter()
+        .map(|recipe| recipe.sharing.name().to_string())
+        .collect();
+    let kind = |spec: &String| {
+        spec.split([':', '@'])
+            .next()
+            .unwrap_or_default()
+            .to_string()
+    };
+    let kernels = recipes
+        .iter()
+        .flat_map(|recipe| recipe.kernels.iter().map(kind))
+        .collect();
     [machines, sharings, kernels]
 }

@@ -73,10 +73,15 @@ fn sharing(random: &mut Random, tasks: usize, kernels: usize, fixed_mass: bool) 
         3 => SharingSpec::uniform(),
         4 => SharingSpec::sum(vec![
             TermSpec::Common(SetSpec::Simplex { total: 0.6 }),
-            TermSpec::Independent(SetSpec::BoxSimplex { total: 0.5, upper: 0.5_f64.max(0.5 * least) }),
+            TermSpec::Independent(SetSpec::BoxSimplex {
+                total: 0.5,
+                upper: 0.5_f64.max(0.5 * least),
+            }),
         ]),
         5 => {
-            let weights = (0..kernels).map(|kernel| [0.5, 0.0, 1.5][kernel % 3]).collect();
+            let weights = (0..kernels)
+                .map(|kernel| [0.5, 0.0, 1.5][kernel % 3])
+                .collect();
             SharingSpec::sum(vec![
                 TermSpec::Common(SetSpec::Fixed { weights }),
                 TermSpec::Common(SetSpec::Simplex { total: 0.2 }),
@@ -100,7 +105,9 @@ fn ball(random: &mut Random, number: usize, tasks: usize, kernels: usize) -> Sha
         9 => SharingSpec::group(p, q, radius),
         10 | 11 => SharingSpec::pscs(p, q, radius),
         12 => {
-            let prior = (0..kernels).map(|kernel| [1.0, 0.0, 0.4][kernel % 3]).collect();
+            let prior = (0..kernels)
+                .map(|kernel| [1.0, 0.0, 0.4][kernel % 3])
+                .collect();
             SharingSpec::prior_ball(Some(prior), radius)
         }
         _ => {
@@ -109,10 +116,22 @@ fn ball(random: &mut Random, number: usize, tasks: usize, kernels: usize) -> Sha
             let named = groups.into_iter().filter(|group| !group.is_empty());
             let level = NamedLevel {
                 label: "half".to_string(),
-                groups: named.enumerate().map(|(number, group)| (format!("half {number}"), group)).collect(),
+                groups: named
+                    .enumerate()
+                    .map(|(number, group)| (format!("half {number}"), group))
+                    .collect(),
             };
             let (root, leaves) = pick(random, &[(true, true), (false, true), (true, false)]);
-            Hierarchy { levels: vec![level], p, q, radius, root, leaves, ..Hierarchy::default() }.into()
+            Hierarchy {
+                levels: vec![level],
+                p,
+                q,
+                radius,
+                root,
+                leaves,
+                ..Hierarchy::default()
+            }
+            .into()
         }
     }
 }
@@ -135,7 +154,10 @@ fn kernels(random: &mut Random, count: usize, columns: usize) -> Vec<String> {
             8 => format!("matern32:length={width}"),
             9 => format!("matern52:length={width}"),
             10 => "cosine".to_string(),
-            11 => pick(random, &[format!("chi2:gamma={width}"), "intersection".to_string()]),
+            11 => pick(
+                random,
+                &[format!("chi2:gamma={width}"), "intersection".to_string()],
+            ),
             _ => "constant".to_string(),
         };
         let view = if random.below(4) == 0 {
@@ -169,7 +191,9 @@ fn rows(random: &mut Random, n: usize, columns: usize, non_negative: bool) -> Ve
         2 => {
             let sizes: Vec<f64> = (0..columns).map(|_| power(random, -4.0, 4.0)).collect();
             for row in values.chunks_exact_mut(columns) {
-                row.iter_mut().zip(&sizes).for_each(|(value, size)| *value *= size);
+                row.iter_mut()
+                    .zip(&sizes)
+                    .for_each(|(value, size)| *value *= size);
             }
         }
         // Whole numbers, with ties and zeros.
@@ -177,7 +201,10 @@ fn rows(random: &mut Random, n: usize, columns: usize, non_negative: bool) -> Ve
         // A row of zeros, a column of a constant.
         4 => {
             values[..columns].fill(0.0);
-            values.iter_mut().step_by(columns).for_each(|value| *value = 3.0);
+            values
+                .iter_mut()
+                .step_by(columns)
+                .for_each(|value| *value = 3.0);
         }
         // Almost the same.
         5 => {
@@ -193,7 +220,13 @@ fn rows(random: &mut Random, n: usize, columns: usize, non_negative: bool) -> Ve
     values
 }
 
-fn targets(random: &mut Random, kind: TargetKind, points: &[f64], n: usize, columns: usize) -> Vec<f64> {
+fn targets(
+    random: &mut Random,
+    kind: TargetKind,
+    points: &[f64],
+    n: usize,
+    columns: usize,
+) -> Vec<f64> {
     match kind {
         TargetKind::Labels => {
             let mut labels = generate::labels(random, points, n, columns);
@@ -208,7 +241,9 @@ fn targets(random: &mut Random, kind: TargetKind, points: &[f64], n: usize, colu
             let mut values = generate::values(random, points, n, columns);
             match random.below(8) {
                 0 => values.fill(1.5),
-                1 => values.iter_mut().for_each(|value| *value = 1e3 * *value + 1e4),
+                1 => values
+                    .iter_mut()
+                    .for_each(|value| *value = 1e3 * *value + 1e4),
                 2 => values.iter_mut().for_each(|value| *value = value.round()),
                 _ => {}
             }
@@ -246,13 +281,21 @@ pub fn statement(seed: u64) -> Statement {
     let mut sets = Vec::new();
     if shared {
         let n = sizes.iter().copied().max().unwrap_or(2);
-        sets.push(Set { count: n, rows: rows(random, n, columns, non_negative), grams: Vec::new() });
+        sets.push(Set {
+            count: n,
+            rows: rows(random, n, columns, non_negative),
+            grams: Vec::new(),
+        });
     }
     let tasks = sizes
         .into_iter()
         .map(|n| {
             if !shared {
-                sets.push(Set { count: n, rows: rows(random, n, columns, non_negative), grams: Vec::new() });
+                sets.push(Set {
+                    count: n,
+                    rows: rows(random, n, columns, non_negative),
+                    grams: Vec::new(),
+                });
             }
             let set = sets.len() - 1;
             let first = random.below(sets[set].count - n + 1);
@@ -263,7 +306,11 @@ pub fn statement(seed: u64) -> Statement {
                 targets: targets(random, kind, points, n, columns),
                 rows: own,
                 // These two know what a weight is, but not one that makes C too small.
-                weights: if machine.name() == "svdd" { None } else { weights(random, n) },
+                weights: if machine.name() == "svdd" {
+                    None
+                } else {
+                    weights(random, n)
+                },
             }
         })
         .collect();

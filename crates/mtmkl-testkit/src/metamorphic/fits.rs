@@ -109,9 +109,16 @@ impl Fits {
     }
 
     /// A fit, perhaps from a start, and a look at what it claims.
-    pub fn fit(&mut self, statement: &Statement, way: Way, start: Option<&Model>) -> Result<Answer, Trouble> {
+    pub fn fit(
+        &mut self,
+        statement: &Statement,
+        way: Way,
+        start: Option<&Model>,
+    ) -> Result<Answer, Trouble> {
         let pool = if way.threads {
-            self.three.get_or_insert_with(|| Pool::new(3).expect("threads")).clone()
+            self.three
+                .get_or_insert_with(|| Pool::new(3).expect("threads"))
+                .clone()
         } else {
             self.one.clone()
         };
@@ -175,10 +182,16 @@ impl Answer {
     fn check(&self, problem: &Problem, tolerance: f64) -> Result<(), Trouble> {
         let outcome = self.model.outcome();
         let wrong = |what: &str| {
-            let text = format!("{what}: {:?} objective {:e} bound {:e} gap {:e}", outcome.status, self.objective, self.bound, outcome.gap);
+            let text = format!(
+                "{what}: {:?} objective {:e} bound {:e} gap {:e}",
+                outcome.status, self.objective, self.bound, outcome.gap
+            );
             Err(Trouble::Wrong(text))
         };
-        if !(self.objective.is_finite() && self.bound.is_finite() && self.model.weights().is_finite()) {
+        if !(self.objective.is_finite()
+            && self.bound.is_finite()
+            && self.model.weights().is_finite())
+        {
             return wrong("not finite");
         }
         // The certificate is widened by rounding, so that not even slack is needed here.
@@ -194,7 +207,13 @@ impl Answer {
         if (gap - outcome.gap).abs() > 1e-9 * gap && !is_forgiven {
             return wrong("the gap is not that of objective and bound");
         }
-        if self.model.weights().values().iter().any(|&weight| weight < 0.0) {
+        if self
+            .model
+            .weights()
+            .values()
+            .iter()
+            .any(|&weight| weight < 0.0)
+        {
             return wrong("a weight below 0");
         }
         let theta = self.model.weights();
@@ -206,7 +225,7 @@ impl Answer {
             }
             let (value, support) = (costs.dot(theta), problem.sharing().maximise(&costs).1);
             let size: f64 = theta.values().iter().sum();
-            if value > support + 1e-8 * size {
+            if value > support + 1e-13 * size * theta.values().len() as f64 {
                 return wrong("θ is outside of its set");
             }
         }
@@ -215,14 +234,21 @@ impl Answer {
 
     /// The interval that the model claims for J*, times a factor and wider by rounding.
     pub fn interval(&self, factor: f64) -> (f64, f64) {
-        (factor * (self.bound - self.slack), factor * (self.objective + self.slack))
+        (
+            factor * (self.bound - self.slack),
+            factor * (self.objective + self.slack),
+        )
     }
 }
 
 /// J changes by at most δ κ (½ Σ_ij |β_i||β_j| |K_ij| θ) where each kernel value changes by the part δ of the largest; both the machines and what
 /// proves the bound are looked at.
 fn slack(statement: &Statement, model: &Model) -> f64 {
-    let rounding = if model.outcome().is_rounded { SINGLE_ROUNDING } else { KERNEL_ROUNDING };
+    let rounding = if model.outcome().is_rounded {
+        SINGLE_ROUNDING
+    } else {
+        KERNEL_ROUNDING
+    };
     let diagonals: Vec<f64> = if statement.normalize {
         vec![1.0; statement.kernels.len()]
     } else {
@@ -235,7 +261,10 @@ fn slack(statement: &Statement, model: &Model) -> f64 {
     };
     let sizes = model.tasks().iter().enumerate().map(|(number, task)| {
         let length = |beta: &[f64]| beta.iter().map(|beta| beta.abs()).sum::<f64>();
-        let witness = task.witness.as_ref().map_or(0.0, |witness| length(&witness.beta));
+        let witness = task
+            .witness
+            .as_ref()
+            .map_or(0.0, |witness| length(&witness.beta));
         let beta = length(&task.beta).max(witness);
         let theta = model.weights().row(number).iter().zip(&diagonals);
         let largest: f64 = theta.map(|(weight, diagonal)| weight * diagonal).sum();
@@ -259,7 +288,10 @@ fn largest_terms(statement: &Statement) -> f64 {
                     "svr" => machine.number("C") * (y.abs() + machine.number("epsilon")),
                     "krr" => y * y / machine.number("lambda"),
                     "svc" | "logistic" => {
-                        machine.number("C") * machine.number("positive_weight").max(machine.number("negative_weight"))
+                        machine.number("C")
+                            * machine
+                                .number("positive_weight")
+                                .max(machine.number("negative_weight"))
                     }
                     _ => 0.0,
                 };

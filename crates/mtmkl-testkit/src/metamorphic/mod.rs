@@ -95,11 +95,16 @@ pub fn run(plan: Plan) -> Tally {
                     fits.fetch_add(own.count - before, Ordering::Relaxed);
                 }
                 (tally.fits, tally.converged) = (own.count, own.converged);
-                total.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add(tally);
+                total
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .add(tally);
             });
         }
     });
-    total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    total
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The problem of a seed with some relations.
@@ -113,11 +118,16 @@ fn one(seed: u64, fits: &mut Fits, tally: &mut Tally) {
             return;
         }
         Err(Trouble::Wrong(reason)) => {
-            tally.violations.push(reported("by itself", seed, statement, &reason));
+            tally
+                .violations
+                .push(reported("by itself", seed, statement, &reason));
             return;
         }
     };
-    let base = Base { statement: &statement, answer: &answer };
+    let base = Base {
+        statement: &statement,
+        answer: &answer,
+    };
     let random = &mut Random::new(seed.wrapping_add(OTHER_DRAWS));
     for _ in 0..OF_EACH {
         let (name, relation) = RELATIONS[random.below(RELATIONS.len())];
@@ -127,7 +137,9 @@ fn one(seed: u64, fits: &mut Fits, tally: &mut Tally) {
             Some(verdict) => {
                 *tally.relations.entry(name).or_default() += 1;
                 if let Err(Trouble::Wrong(reason)) = verdict {
-                    tally.violations.push(reported(name, own, statement.clone(), &reason));
+                    tally
+                        .violations
+                        .push(reported(name, own, statement.clone(), &reason));
                 }
             }
         }
@@ -136,8 +148,15 @@ fn one(seed: u64, fits: &mut Fits, tally: &mut Tally) {
 
 /// The failure, as small as it gets, as a test.
 fn reported(relation: &str, seed: u64, statement: Statement, reason: &str) -> String {
-    let small = reduced(statement, MOST_TRIES, |candidate| tried(relation, seed, candidate).is_err());
+    let small = reduced(statement, MOST_TRIES, |candidate| {
+        tried(relation, seed, candidate).is_err()
+    });
     format!("// {reason}\n{}", as_test(relation, seed, &small))
+}
+
+/// The names of all relations.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    RELATIONS.iter().map(|(name, _)| *name)
 }
 
 /// One relation on one statement; where it says nothing, it holds.
@@ -151,7 +170,10 @@ pub fn tried(relation: &str, seed: u64, statement: &Statement) -> Result<(), Str
         Err(Trouble::Refused(_)) => return Ok(()),
         Err(Trouble::Wrong(reason)) => return Err(reason),
     };
-    let base = Base { statement, answer: &answer };
+    let base = Base {
+        statement,
+        answer: &answer,
+    };
     let known = RELATIONS.iter().find(|(name, _)| *name == relation);
     match known.and_then(|(_, relation)| relation(&base, &mut Random::new(seed), &mut fits)) {
         Some(Err(Trouble::Wrong(reason) | Trouble::Refused(reason))) => Err(reason),
@@ -169,4 +191,31 @@ pub fn assert_holds(relation: &str, seed: u64, text: &str) {
     if let Err(reason) = tried(relation, seed, &Statement::read(text)) {
         panic!("{relation}: {reason}");
     }
+}
+
+/// What the product and the conic solver say of a statement: for a look at a failure.
+pub fn looked_at(statement: &Statement) -> String {
+    let mut text = match Fits::new().usual(statement) {
+        Ok(answer) => format!(
+            "{:?}, J* in [{:e}, {:e}], slack {:e}\n",
+            answer.model.outcome().status,
+            answer.bound,
+            answer.objective,
+            answer.slack
+        ),
+        Err(trouble) => format!("{trouble:?}\n"),
+    };
+    if let Some((tasks, terms)) = statement.conic() {
+        let optimum = crate::conic::optimum(&tasks, &terms);
+        text += &format!(
+            "conic solver: {:e}, off by {:e}, solved: {}\n",
+            optimum.value, optimum.error, optimum.solved
+        );
+        text += &format!(
+            "at its α: {:e}, J at its θ: {:e}\n",
+            crate::bracket::dual_value(&tasks, &terms, &optimum.alpha),
+            crate::bracket::outer(&tasks, &optimum.theta)
+        );
+    }
+    text
 }

@@ -3,7 +3,11 @@
 use crate::statement::Statement;
 
 /// The smallest statement found on which `fails` holds, by greedy steps of at most `most` tries.
-pub fn reduced(mut statement: Statement, most: usize, fails: impl Fn(&Statement) -> bool) -> Statement {
+pub fn reduced(
+    mut statement: Statement,
+    most: usize,
+    fails: impl Fn(&Statement) -> bool,
+) -> Statement {
     let mut tries = 0;
     loop {
         let mut smaller = candidates(&statement).into_iter();
@@ -39,7 +43,9 @@ fn candidates(statement: &Statement) -> Vec<Statement> {
         let n = task.rows.len();
         for size in [n / 2, 1].into_iter().filter(|&size| size > 0 && size < n) {
             for first in (0..=n - size).step_by(size) {
-                let kept: Vec<usize> = (0..n).filter(|row| !(first..first + size).contains(row)).collect();
+                let kept: Vec<usize> = (0..n)
+                    .filter(|row| !(first..first + size).contains(row))
+                    .collect();
                 let mut smaller = statement.clone();
                 smaller.tasks[number] = task.part(&kept);
                 all.push(smaller);
@@ -80,7 +86,13 @@ fn length(statement: &Statement) -> usize {
 pub fn as_test(relation: &str, seed: u64, statement: &Statement) -> String {
     let name: String = relation
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '_'
+            }
+        })
         .collect();
     format!(
         "#[test]\nfn {name}_{seed}() {{\n    metamorphic::assert_holds(\n        {relation:?},\n        {seed},\n        r#\"{}\"#,\n    );\n}}\n",
@@ -103,11 +115,25 @@ mod tests {
         };
         let seed = (0..).find(|&seed| fails(&statement(seed))).unwrap();
         let small = reduced(statement(seed), 10_000, fails);
-        assert_eq!((small.tasks.len(), small.tasks[0].rows.len(), small.kernels.len()), (1, 1, 1));
+        assert_eq!(
+            (
+                small.tasks.len(),
+                small.tasks[0].rows.len(),
+                small.kernels.len()
+            ),
+            (1, 1, 1)
+        );
         assert_eq!((small.sets.len(), small.sets[0].count), (1, 1));
         let text = as_test("the order of rows", 7, &small);
         assert!(text.contains("fn the_order_of_rows_7()"), "{text}");
-        let again = Statement::read(text.split("r#\"").nth(1).unwrap().split("\"#").next().unwrap());
+        let again = Statement::read(
+            text.split("r#\"")
+                .nth(1)
+                .unwrap()
+                .split("\"#")
+                .next()
+                .unwrap(),
+        );
         assert_eq!(again.text(), small.text());
     }
 }

@@ -34,9 +34,13 @@ impl Set {
     /// These of its samples, which may be there more than once.
     pub(super) fn part(&self, order: &[usize], columns: usize) -> Self {
         let n = self.count;
-        let rows = order.iter().flat_map(|&i| self.rows[i * columns..(i + 1) * columns].to_vec());
+        let rows = order
+            .iter()
+            .flat_map(|&i| self.rows[i * columns..(i + 1) * columns].to_vec());
         let gram = |(name, values): &(String, Vec<f64>)| {
-            let cells = order.iter().flat_map(|&i| order.iter().map(move |&j| i * n + j));
+            let cells = order
+                .iter()
+                .flat_map(|&i| order.iter().map(move |&j| i * n + j));
             (name.clone(), cells.map(|at| values[at]).collect())
         };
         Self {
@@ -49,7 +53,10 @@ impl Set {
 
 impl Statement {
     /// With the terms of the sharing changed; a name is kept where nothing changed. `None` where one of them cannot be.
-    pub(super) fn with_terms(mut self, change: impl Fn(TermSpec) -> Option<TermSpec>) -> Option<Self> {
+    pub(super) fn with_terms(
+        mut self,
+        change: impl Fn(TermSpec) -> Option<TermSpec>,
+    ) -> Option<Self> {
         // Of the shape that it was made for: the caller changes the shape after this.
         let terms = self.sharing.terms(self.shape()).ok()?;
         let changed: Vec<TermSpec> = terms.iter().cloned().map(change).collect::<Option<_>>()?;
@@ -60,13 +67,31 @@ impl Statement {
     }
 
     /// With the sets of weights of the sharing changed, and the radii of balls over tasks times a factor.
-    pub(super) fn with_sets(self, set: impl Fn(SetSpec) -> Option<SetSpec>, factor: impl Fn(f64, f64) -> f64) -> Option<Self> {
+    pub(super) fn with_sets(
+        self,
+        set: impl Fn(SetSpec) -> Option<SetSpec>,
+        factor: impl Fn(f64, f64) -> f64,
+    ) -> Option<Self> {
         self.with_terms(|term| {
             Some(match term {
                 TermSpec::Common(own) => TermSpec::Common(set(own)?),
                 TermSpec::Independent(own) => TermSpec::Independent(set(own)?),
-                TermSpec::Group { p, q, radius } => TermSpec::Group { p, q, radius: radius * factor(p, q) },
-                TermSpec::Level { level, p, q, radius } => TermSpec::Level { level, p, q, radius: radius * factor(p, q) },
+                TermSpec::Group { p, q, radius } => TermSpec::Group {
+                    p,
+                    q,
+                    radius: radius * factor(p, q),
+                },
+                TermSpec::Level {
+                    level,
+                    p,
+                    q,
+                    radius,
+                } => TermSpec::Level {
+                    level,
+                    p,
+                    q,
+                    radius: radius * factor(p, q),
+                },
                 _ => return None,
             })
         })
@@ -81,7 +106,11 @@ impl Statement {
 
     /// Each task on a set of its own, in its own order.
     pub(super) fn own_sets(mut self) -> Self {
-        let sets = self.tasks.iter().map(|task| self.sets[task.set].part(&task.rows, self.columns)).collect();
+        let sets = self
+            .tasks
+            .iter()
+            .map(|task| self.sets[task.set].part(&task.rows, self.columns))
+            .collect();
         self.sets = sets;
         for (number, task) in self.tasks.iter_mut().enumerate() {
             task.set = number;
@@ -96,7 +125,9 @@ impl Statement {
             let new = order(random, self.sets[number].count);
             self.sets[number] = self.sets[number].part(&new, self.columns);
             let mut places = vec![0; new.len()];
-            new.iter().enumerate().for_each(|(place, &row)| places[row] = place);
+            new.iter()
+                .enumerate()
+                .for_each(|(place, &row)| places[row] = place);
             for task in self.tasks.iter_mut().filter(|task| task.set == number) {
                 task.rows.iter_mut().for_each(|row| *row = places[*row]);
             }
@@ -112,14 +143,26 @@ impl Statement {
     pub(super) fn other_tasks(self, random: &mut Random) -> Option<Self> {
         let new = order(random, self.tasks.len());
         let mut places = vec![0; new.len()];
-        new.iter().enumerate().for_each(|(place, &task)| places[task] = place);
+        new.iter()
+            .enumerate()
+            .for_each(|(place, &task)| places[task] = place);
         let mut twin = self.with_terms(|term| {
             Some(match term {
-                TermSpec::Level { mut level, p, q, radius } => {
+                TermSpec::Level {
+                    mut level,
+                    p,
+                    q,
+                    radius,
+                } => {
                     for (_, group) in &mut level.groups {
                         group.iter_mut().for_each(|task| *task = places[*task]);
                     }
-                    TermSpec::Level { level, p, q, radius }
+                    TermSpec::Level {
+                        level,
+                        p,
+                        q,
+                        radius,
+                    }
                 }
                 other => other,
             })
@@ -134,8 +177,13 @@ impl Statement {
         let mut twin = self.with_sets(
             |set| {
                 Some(match set {
-                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall { prior: chosen(&prior, &new), radius },
-                    SetSpec::Fixed { weights } => SetSpec::Fixed { weights: chosen(&weights, &new) },
+                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall {
+                        prior: chosen(&prior, &new),
+                        radius,
+                    },
+                    SetSpec::Fixed { weights } => SetSpec::Fixed {
+                        weights: chosen(&weights, &new),
+                    },
                     other => other,
                 })
             },
@@ -155,11 +203,22 @@ impl Statement {
         let mut twin = self.with_sets(
             |set| {
                 Some(match set {
-                    SetSpec::LpBall { p, radius } => SetSpec::LpBall { p, radius: radius * factor(p) },
+                    SetSpec::LpBall { p, radius } => SetSpec::LpBall {
+                        p,
+                        radius: radius * factor(p),
+                    },
                     SetSpec::Simplex { total } => SetSpec::Simplex { total },
-                    SetSpec::BoxSimplex { total, upper } => SetSpec::BoxSimplex { total, upper: 0.5 * upper },
-                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall { prior: twice(prior), radius: radius / 2.0_f64.sqrt() },
-                    SetSpec::Fixed { weights } => SetSpec::Fixed { weights: twice(weights) },
+                    SetSpec::BoxSimplex { total, upper } => SetSpec::BoxSimplex {
+                        total,
+                        upper: 0.5 * upper,
+                    },
+                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall {
+                        prior: twice(prior),
+                        radius: radius / 2.0_f64.sqrt(),
+                    },
+                    SetSpec::Fixed { weights } => SetSpec::Fixed {
+                        weights: twice(weights),
+                    },
                     _ => return None,
                 })
             },
@@ -182,8 +241,13 @@ impl Statement {
             |set| {
                 Some(match set {
                     SetSpec::LpBall { .. } | SetSpec::Simplex { .. } => set,
-                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall { prior: zero(prior), radius },
-                    SetSpec::Fixed { weights } => SetSpec::Fixed { weights: zero(weights) },
+                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall {
+                        prior: zero(prior),
+                        radius,
+                    },
+                    SetSpec::Fixed { weights } => SetSpec::Fixed {
+                        weights: zero(weights),
+                    },
                     _ => return None,
                 })
             },
@@ -191,7 +255,8 @@ impl Statement {
         )?;
         twin.kernels.push("precomputed:name=zero".to_string());
         for set in &mut twin.sets {
-            set.grams.push(("zero".to_string(), vec![0.0; set.count * set.count]));
+            set.grams
+                .push(("zero".to_string(), vec![0.0; set.count * set.count]));
         }
         Some(twin)
     }
@@ -199,10 +264,13 @@ impl Statement {
     /// Each kernel times a factor; `None` where one is normalised by itself or has a factor already.
     pub(super) fn with_factor(mut self, factor: f64) -> Option<Self> {
         for kernel in &mut self.kernels {
-            if kernel.starts_with("cosine") || kernel.starts_with("precomputed") || kernel.contains("factor") {
+            let is_normalised = kernel.starts_with("cosine") || kernel.starts_with("constant");
+            if is_normalised || kernel.starts_with("precomputed") || kernel.contains("factor") {
                 return None;
             }
-            let (head, columns) = kernel.split_once('@').map_or((kernel.as_str(), ""), |(head, rest)| (head, rest));
+            let (head, columns) = kernel
+                .split_once('@')
+                .map_or((kernel.as_str(), ""), |(head, rest)| (head, rest));
             let sign = if head.contains(':') { ',' } else { ':' };
             let at = if columns.is_empty() { "" } else { "@" };
             *kernel = format!("{head}{sign}factor={factor}{at}{columns}");
@@ -216,11 +284,24 @@ impl Statement {
         self.with_sets(
             |set| {
                 Some(match set {
-                    SetSpec::LpBall { p, radius } => SetSpec::LpBall { p, radius: factor * radius },
-                    SetSpec::Simplex { total } => SetSpec::Simplex { total: factor * total },
-                    SetSpec::BoxSimplex { total, upper } => SetSpec::BoxSimplex { total: factor * total, upper: factor * upper },
-                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall { prior: times(prior), radius: factor * radius },
-                    SetSpec::Fixed { weights } => SetSpec::Fixed { weights: times(weights) },
+                    SetSpec::LpBall { p, radius } => SetSpec::LpBall {
+                        p,
+                        radius: factor * radius,
+                    },
+                    SetSpec::Simplex { total } => SetSpec::Simplex {
+                        total: factor * total,
+                    },
+                    SetSpec::BoxSimplex { total, upper } => SetSpec::BoxSimplex {
+                        total: factor * total,
+                        upper: factor * upper,
+                    },
+                    SetSpec::PriorBall { prior, radius } => SetSpec::PriorBall {
+                        prior: times(prior),
+                        radius: factor * radius,
+                    },
+                    SetSpec::Fixed { weights } => SetSpec::Fixed {
+                        weights: times(weights),
+                    },
                     _ => return None,
                 })
             },
@@ -231,11 +312,15 @@ impl Statement {
     /// Whether all of Ψ are balls around 0, so that a larger factor is a larger set.
     pub(super) fn is_of_balls(&self) -> bool {
         let is_ball = |term: &TermSpec| match term {
-            TermSpec::Common(set) | TermSpec::Independent(set) => matches!(set, SetSpec::LpBall { .. }),
+            TermSpec::Common(set) | TermSpec::Independent(set) => {
+                matches!(set, SetSpec::LpBall { .. })
+            }
             TermSpec::Group { .. } | TermSpec::Level { .. } => true,
             _ => false,
         };
-        self.sharing.terms(self.shape()).is_ok_and(|terms| terms.iter().all(is_ball))
+        self.sharing
+            .terms(self.shape())
+            .is_ok_and(|terms| terms.iter().all(is_ball))
     }
 
     /// Each task twice, with sets in which that costs twice as much.
@@ -243,13 +328,27 @@ impl Statement {
         let tasks = self.tasks.len();
         let mut twin = self.with_terms(|term| {
             Some(match term {
-                TermSpec::Group { p, q, radius } => TermSpec::Group { p, q, radius: radius * 2.0_f64.powf(1.0 / q) },
-                TermSpec::Level { mut level, p, q, radius } => {
+                TermSpec::Group { p, q, radius } => TermSpec::Group {
+                    p,
+                    q,
+                    radius: radius * 2.0_f64.powf(1.0 / q),
+                },
+                TermSpec::Level {
+                    mut level,
+                    p,
+                    q,
+                    radius,
+                } => {
                     for (_, group) in &mut level.groups {
                         let copies: Vec<usize> = group.iter().map(|task| task + tasks).collect();
                         group.extend(copies);
                     }
-                    TermSpec::Level { level, p, q, radius }
+                    TermSpec::Level {
+                        level,
+                        p,
+                        q,
+                        radius,
+                    }
                 }
                 other => other,
             })
@@ -284,9 +383,15 @@ impl Statement {
     pub(super) fn as_given(mut self) -> Option<Self> {
         let grams = self.grams(false)?;
         for (set, grams) in self.sets.iter_mut().zip(grams) {
-            set.grams = grams.into_iter().enumerate().map(|(number, gram)| (format!("g{number}"), gram)).collect();
+            set.grams = grams
+                .into_iter()
+                .enumerate()
+                .map(|(number, gram)| (format!("g{number}"), gram))
+                .collect();
         }
-        self.kernels = (0..self.kernels.len()).map(|number| format!("precomputed:name=g{number}")).collect();
+        self.kernels = (0..self.kernels.len())
+            .map(|number| format!("precomputed:name=g{number}"))
+            .collect();
         Some(self)
     }
 
@@ -294,7 +399,11 @@ impl Statement {
     pub(super) fn in_other_words(mut self, random: &mut Random) -> Option<Self> {
         let tasks = self.tasks.len();
         let grows = self.machine.name() != "svdd";
-        let (p, q, radius) = (self.sharing.number("p"), self.sharing.number("q"), self.sharing.number("radius"));
+        let (p, q, radius) = (
+            self.sharing.number("p"),
+            self.sharing.number("q"),
+            self.sharing.number("radius"),
+        );
         let other = if random.below(2) == 0 { 1.0 } else { 2.5 };
         self.sharing = match (self.sharing.name(), tasks) {
             ("lp", _) => SharingSpec::group(p, other, radius),
@@ -302,7 +411,9 @@ impl Statement {
             ("group", 1) => SharingSpec::common(p, radius),
             ("pscs", 1) => SharingSpec::independent(p, 2.0 * radius),
             // All sensitivities are ≥ 0, so that all of the mass is used.
-            ("common", _) if p == 1.0 && grows => SharingSpec::sum(vec![TermSpec::Common(SetSpec::Simplex { total: radius })]),
+            ("common", _) if p == 1.0 && grows => {
+                SharingSpec::sum(vec![TermSpec::Common(SetSpec::Simplex { total: radius })])
+            }
             ("tang", _) if self.sharing.number("beta") == 0.0 => SharingSpec::simplex(),
             ("tang", _) if self.sharing.number("beta") >= tasks as f64 => {
                 SharingSpec::sum(vec![TermSpec::Independent(SetSpec::Simplex { total: 1.0 })])
@@ -310,13 +421,22 @@ impl Statement {
             ("simplex", _) if random.below(2) == 0 => SharingSpec::tang(0.0),
             ("simplex", _) => SharingSpec::box_simplex(1.0),
             ("box-simplex", _) if self.sharing.number("upper") >= 1.0 => SharingSpec::simplex(),
-            ("uniform", _) => SharingSpec::fixed(vec![1.0 / self.kernels.len() as f64; self.kernels.len()]),
+            ("uniform", _) => {
+                SharingSpec::fixed(vec![1.0 / self.kernels.len() as f64; self.kernels.len()])
+            }
             ("group", _) => {
                 let level = mtmkl::NamedLevel {
                     label: "alone".to_string(),
-                    groups: (0..tasks).map(|task| (format!("g{task}"), vec![task])).collect(),
+                    groups: (0..tasks)
+                        .map(|task| (format!("g{task}"), vec![task]))
+                        .collect(),
                 };
-                SharingSpec::sum(vec![TermSpec::Level { level, p, q, radius }])
+                SharingSpec::sum(vec![TermSpec::Level {
+                    level,
+                    p,
+                    q,
+                    radius,
+                }])
             }
             _ => return self.as_sum(),
         };
@@ -334,7 +454,9 @@ impl Statement {
     /// With other targets.
     pub(super) fn with_targets(mut self, change: impl Fn(f64) -> f64) -> Self {
         for task in &mut self.tasks {
-            task.targets.iter_mut().for_each(|value| *value = change(*value));
+            task.targets
+                .iter_mut()
+                .for_each(|value| *value = change(*value));
         }
         self
     }
