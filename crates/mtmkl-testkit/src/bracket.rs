@@ -6,7 +6,13 @@ use crate::generate::eliminate;
 use crate::logistic;
 
 /// min ½x'Qx + p'x over 0 ≤ x ≤ u, signs'x kept at its start: pairwise descent on the most violating pair.
-fn pairwise(q: &[f64], p: &[f64], signs: &[f64], upper: &[f64], mut x: Vec<f64>) -> f64 {
+fn pairwise(
+    q: &[f64],
+    p: &[f64],
+    signs: &[f64],
+    upper: &[f64],
+    mut x: Vec<f64>,
+) -> (f64, Vec<f64>) {
     let n = x.len();
     let mut slope: Vec<f64> = (0..n)
         .map(|i| p[i] + (0..n).map(|j| q[i * n + j] * x[j]).sum::<f64>())
@@ -14,7 +20,7 @@ fn pairwise(q: &[f64], p: &[f64], signs: &[f64], upper: &[f64], mut x: Vec<f64>)
     let tolerance = 1e-11
         * slope
             .iter()
-            .fold(1.0_f64, |most, value| most.max(value.abs()));
+            .fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
     for _ in 0..5_000_000 {
         // Moving signs_i·x_i up lowers the value at rate −signs_i·slope_i.
         let rate = |i: usize| -signs[i] * slope[i];
@@ -77,7 +83,7 @@ fn pairwise(q: &[f64], p: &[f64], signs: &[f64], upper: &[f64], mut x: Vec<f64>)
         x[i] = to_i;
         x[j] = to_j;
     }
-    (0..n).map(|i| 0.5 * x[i] * (slope[i] + p[i])).sum()
+    ((0..n).map(|i| 0.5 * x[i] * (slope[i] + p[i])).sum(), x)
 }
 
 fn combined(task: &Task, theta: &[f64]) -> Vec<f64> {
@@ -103,6 +109,12 @@ fn form(gram: &[f64], x: &[f64]) -> f64 {
 
 /// `J_t(θ)` = max over α of ḡ(α, Σ `θ_m` `K_m`).
 pub fn inner(task: &Task, theta: &[f64]) -> f64 {
+    solved(task, theta).0
+}
+
+/// J_t(θ), and β that reaches it.
+pub fn solved(task: &Task, theta: &[f64]) -> (f64, Vec<f64>) {
+    let minus = |(value, x): (f64, Vec<f64>)| (-value, x);
     let n = task.samples;
     let theta: Vec<f64> = theta.iter().map(|weight| weight.max(0.0)).collect();
     let k = combined(task, &theta);
@@ -119,33 +131,35 @@ pub fn inner(task: &Task, theta: &[f64]) -> f64 {
     match &task.machine {
         Machine::Svc { y, upper } => {
             let q: Vec<f64> = (0..n * n).map(|at| y[at / n] * y[at % n] * k[at]).collect();
-            -pairwise(&q, &vec![-1.0; n], y, upper, vec![0.0; n])
+            let (value, x) = minus(pairwise(&q, &vec![-1.0; n], y, upper, vec![0.0; n]));
+            (value, x.iter().zip(y).map(|(x, y)| x * y).collect())
         }
-        Machine::Logistic { y, upper } => logistic::least_primal(&k, y, upper),
+        Machine::Logistic { y, upper } => logistic::least_primal_at(&k, y, upper),
         Machine::Krr { y, lambda } => {
             let a = (0..n * n)
                 .map(|at| k[at] + if at / n == at % n { *lambda } else { 0.0 })
                 .collect();
-            y.iter()
-                .zip(eliminate(a, y.clone()))
-                .map(|(y, alpha)| y * alpha)
-                .sum()
+            let alpha = eliminate(a, y.clone());
+            (
+                y.iter().zip(&alpha).map(|(y, alpha)| y * alpha).sum(),
+                alpha,
+            )
         }
         Machine::Svdd { c } => {
             let q: Vec<f64> = k.iter().map(|value| 2.0 * value).collect();
             let p: Vec<f64> = (0..n).map(|i| -k[i * n + i]).collect();
-            -pairwise(&q, &p, &vec![1.0; n], &vec![*c; n], unit_mass(*c))
+            minus(pairwise(&q, &p, &vec![1.0; n], &vec![*c; n], unit_mass(*c)))
         }
         Machine::OneClass { nu } => {
             let upper = 1.0 / (nu * n as f64);
             let q: Vec<f64> = k.iter().map(|value| 2.0 * value).collect();
-            -pairwise(
+            minus(pairwise(
                 &q,
                 &vec![0.0; n],
                 &vec![1.0; n],
                 &vec![upper; n],
                 unit_mass(upper),
-            )
+            ))
         }
         Machine::Svr { y, upper, epsilon } => {
             let sign = |i: usize| if i < n { 1.0 } else { -1.0 };
@@ -158,7 +172,8 @@ pub fn inner(task: &Task, theta: &[f64]) -> f64 {
             let p: Vec<f64> = (0..size).map(|i| epsilon - sign(i) * y[i % n]).collect();
             let signs: Vec<f64> = (0..size).map(sign).collect();
             let upper: Vec<f64> = (0..size).map(|i| upper[i % n]).collect();
-            -pairwise(&q, &p, &signs, &upper, vec![0.0; size])
+            let (value, x) = minus(pairwise(&q, &p, &signs, &upper, vec![0.0; size]));
+            (value, (0..n).map(|i| x[i] - x[n + i]).collect())
         }
     }
 }
@@ -446,4 +461,161 @@ fn least_logistic(f: &[f64], y: &[f64], c: &[f64]) -> f64 {
         c * (t.max(0.0) + (-t.abs()).exp().ln_1p())
     });
     losses.sum()
+}
+
+/// α of β = y∘α, or β itself.
+pub fn alpha_of(task: &Task, beta: &[f64]) -> Vec<f64> {
+    match &task.machine {
+        Machine::Svc { y, .. } | Machine::Logistic { y, .. } => {
+            beta.iter().zip(y).map(|(b, y)| b * y).collect()
+        }
+        _ => beta.to_vec(),
+    }
+}
+
+/// α moved into Ω: into its box, then its sum made right where there is room.
+pub fn feasible(task: &Task, alpha: &[f64]) -> Vec<f64> {
+    let n = task.samples;
+    let (low, high, signs, sum): (Vec<f64>, Vec<f64>, Vec<f64>, f64) = match &task.machine {
+        Machine::Svc { y, upper } | Machine::Logistic { y, upper } => {
+            (vec![0.0; n], upper.clone(), y.clone(), 0.0)
+        }
+        Machine::Svr { upper, .. } => (
+            upper.iter().map(|c| -c).collect(),
+            upper.clone(),
+            vec![1.0; n],
+            0.0,
+        ),
+        Machine::Svdd { c } => (vec![0.0; n], vec![*c; n], vec![1.0; n], 1.0),
+        Machine::OneClass { nu } => (
+            vec![0.0; n],
+            vec![1.0 / (nu * n as f64); n],
+            vec![1.0; n],
+            1.0,
+        ),
+        Machine::Krr { .. } => return alpha.to_vec(),
+    };
+    let mut x: Vec<f64> = (0..n).map(|i| alpha[i].clamp(low[i], high[i])).collect();
+    // What is missing is shared by all, in proportion to their room.
+    for _ in 0..4 {
+        let missing = sum - x.iter().zip(&signs).map(|(x, sign)| x * sign).sum::<f64>();
+        let room = |i: usize| {
+            if (missing > 0.0) == (signs[i] > 0.0) {
+                high[i] - x[i]
+            } else {
+                x[i] - low[i]
+            }
+        };
+        let rooms: Vec<f64> = (0..n).map(room).collect();
+        let total: f64 = rooms.iter().sum();
+        if missing == 0.0 || total <= 0.0 {
+            break;
+        }
+        let share = (missing.abs() / total).min(1.0);
+        for i in 0..n {
+            let way = if (missing > 0.0) == (signs[i] > 0.0) {
+                1.0
+            } else {
+                -1.0
+            };
+            x[i] = (x[i] + way * share * rooms[i]).clamp(low[i], high[i]);
+        }
+    }
+    x
+}
+
+/// Rows of weights next to those of a term, moved into it.
+pub(crate) fn settle(term: &Term, rows: &mut [Vec<f64>]) {
+    for value in rows.iter_mut().flatten() {
+        *value = value.max(0.0);
+    }
+    match term {
+        Term::Common(set) | Term::Independent(set) => {
+            rows.iter_mut().for_each(|row| settle_row(set, row))
+        }
+        Term::Group { p, q, radius } | Term::Level { p, q, radius, .. } => {
+            let norms: Vec<f64> = rows.iter().map(|row| norm(row, *p)).collect();
+            let size = norm(&norms, *q);
+            if size > *radius {
+                rows.iter_mut()
+                    .flatten()
+                    .for_each(|value| *value *= radius / size);
+            }
+        }
+    }
+}
+
+fn settle_row(set: &Set, row: &mut [f64]) {
+    match set {
+        Set::LpBall { p, radius } => {
+            let size = norm(row, *p);
+            if size > *radius {
+                row.iter_mut().for_each(|value| *value *= radius / size);
+            }
+        }
+        Set::Simplex { total } => {
+            let sum: f64 = row.iter().sum();
+            row.iter_mut().for_each(|value| *value *= total / sum);
+        }
+        Set::BoxSimplex { total, upper } => {
+            row.iter_mut().for_each(|value| *value = value.min(*upper));
+            let missing = total - row.iter().sum::<f64>();
+            let room: f64 = if missing > 0.0 {
+                row.iter().map(|value| upper - value).sum()
+            } else {
+                row.iter().sum()
+            };
+            if room > 0.0 {
+                let share = missing / room;
+                row.iter_mut().for_each(|value| {
+                    *value += share
+                        * if missing > 0.0 {
+                            upper - *value
+                        } else {
+                            *value
+                        }
+                });
+            }
+        }
+        Set::PriorBall { centre, radius } => {
+            let far = row
+                .iter()
+                .zip(centre)
+                .map(|(t, c)| (t - c) * (t - c))
+                .sum::<f64>()
+                .sqrt();
+            if far > *radius {
+                row.iter_mut()
+                    .zip(centre)
+                    .for_each(|(t, c)| *t = c + (*t - c) * radius / far);
+            }
+        }
+        Set::Fixed { weights } => row.copy_from_slice(weights),
+    }
+}
+
+/// An interval that holds J*: what α proves once it is moved into Ω, and the primal of each machine at weights next to θ that are in Ψ. Nothing needs to be
+/// believed of what found α and θ.
+pub fn interval(
+    tasks: &[Task],
+    sharing: &[Term],
+    alpha: &[Vec<f64>],
+    theta: &[Vec<f64>],
+) -> (f64, f64) {
+    let inside: Vec<Vec<f64>> = tasks
+        .iter()
+        .zip(alpha)
+        .map(|(task, alpha)| feasible(task, alpha))
+        .collect();
+    let theta = crate::conic::nearest(sharing, theta);
+    let high = tasks
+        .iter()
+        .zip(&theta)
+        .zip(&inside)
+        .map(|((task, theta), alpha)| {
+            // y is ±1, so that this is its own inverse.
+            let own = alpha_of(task, alpha);
+            primal(task, theta, &own).min(primal(task, theta, &solved(task, theta).1))
+        });
+    (dual_value(tasks, sharing, &inside), high.sum())
 }

@@ -25,6 +25,11 @@ pub fn entropy(y: &[f64], c: &[f64], beta: &[f64]) -> f64 {
 
 /// The minimum of the primal over a and b, by damped Newton steps on the primal: gradient K(a − v), −Σv with v = C y σ(−y(Ka + b)).
 pub fn least_primal(kernel: &[f64], y: &[f64], c: &[f64]) -> f64 {
+    least_primal_at(kernel, y, c).0
+}
+
+/// The same, and a that reaches it.
+pub fn least_primal_at(kernel: &[f64], y: &[f64], c: &[f64]) -> (f64, Vec<f64>) {
     let n = y.len();
     let (mut a, mut b) = (vec![0.0; n], 0.0);
     for _ in 0..200 {
@@ -65,5 +70,5 @@ pub fn least_primal(kernel: &[f64], y: &[f64], c: &[f64]) -> f64 {
             break;
         }
     }
-    primal(kernel, y, c, &a, b)
+    (primal(kernel, y, c, &a, b), a)
 }

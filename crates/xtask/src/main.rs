@@ -1,10 +1,13 @@
 //! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask python`, what Python's estimators repeat of the
-//! entries; `cargo xtask bench`, speed beside the peers.
+//! entries; `cargo xtask bench`, speed beside the peers; `cargo xtask library`, the problem library; `cargo xtask soak`, what takes long.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a program for developers"
 )]
+
+mod library;
+mod soak;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -290,9 +293,11 @@ fn main() -> ExitCode {
             further.strip_prefix(&["--".to_string()]).unwrap_or(further),
         )),
         Some((command, [])) if command == "python" => report(run(PYTHON, &[])),
+        Some((command, [])) if command == "library" => library::run(),
+        Some((command, further)) if command == "soak" => soak::run(further),
         _ => {
             eprintln!(
-                "usage: cargo xtask test | python | bench [OPTIONS] (bench --help lists them)"
+                "usage: cargo xtask test | python | library | bench [OPTIONS] (bench --help lists them) | soak [--only PART] [--minutes MINUTES] [--seed SEED]"
             );
             ExitCode::from(2)
         }

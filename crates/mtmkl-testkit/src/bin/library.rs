@@ -1,2 +1,78 @@
-//! The library: `library` runs it and prints the page; `library bounds FILE` writes its lines again, with bounds for those that have none.
-fn main() {}
+//! The problem library: `library` runs it and prints the page (docs/library.md); `library bounds FILE` reads lines of problems and prints them again, with
+//! bounds for those that have none.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers"
+)]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use mtmkl_testkit::library::{self, Finding, Recipe};
+
+fn bounds(path: &str) -> std::io::Result<()> {
+    for recipe in library::read(&std::fs::read_to_string(path)?) {
+        let mut recipe = recipe;
+        if recipe.bounds.is_none() {
+            let started = Instant::now();
+            match recipe.new_bounds() {
+                Ok(found) => {
+                    let width = (found.high - found.low) / found.high.abs().max(f64::MIN_POSITIVE);
+                    eprintln!(
+                        "{}: [{:e}, {:e}], {width:.1e} wide, {:.1} s",
+                        recipe.name,
+                        found.low,
+                        found.high,
+                        started.elapsed().as_secs_f64()
+                    );
+                    recipe.bounds = Some(found);
+                }
+                Err(reason) => eprintln!("{}: {reason}", recipe.name),
+            }
+        }
+        println!("{}", serde_json::to_string(&recipe)?);
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<&str>>()
+        .as_slice()
+    {
+        [] => {
+            let recipes = library::problems();
+            let findings: Vec<(&Recipe, Finding)> = recipes
+                .iter()
+                .filter_map(|recipe| {
+                    let finding = library::found(recipe);
+                    if finding.is_none() {
+                        eprintln!("{}: skipped, its data are not there", recipe.name);
+                    }
+                    finding.map(|finding| (recipe, finding))
+                })
+                .collect();
+            println!("{}", library::page(&findings));
+            if findings.iter().all(|(_, finding)| finding.is_true()) {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        ["bounds", path] => match bounds(path) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{path}: {error}");
+                ExitCode::from(2)
+            }
+        },
+        _ => {
+            eprintln!("usage: library | library bounds FILE");
+            ExitCode::from(2)
+        }
+    }
+}
