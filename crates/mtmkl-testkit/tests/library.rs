@@ -10,7 +10,13 @@ fn claims_about_small_problems_are_true() {
     let mut counts = [0; 2];
     let mut failures = Vec::new();
     for recipe in problems() {
-        let Source::Drawn { samples, tasks, columns, .. } = recipe.data else {
+        let Source::Drawn {
+            samples,
+            tasks,
+            columns,
+            ..
+        } = recipe.data
+        else {
             continue;
         };
         if samples * tasks > 200 || columns > 10 {
@@ -23,9 +29,17 @@ fn claims_about_small_problems_are_true() {
         counts[0] += 1;
         counts[1] += usize::from(finding.is_solved());
     }
-    assert!(failures.is_empty(), "{} false claims:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} false claims:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     let [all, solved] = counts;
-    assert!(all >= 150 && 100 * solved >= 98 * all, "{solved} of {all} solved");
+    assert!(
+        all >= 150 && 100 * solved >= 98 * all,
+        "{solved} of {all} solved"
+    );
 }
 
 #[test]
@@ -38,7 +52,11 @@ fn stored_bounds_are_found_again() {
     for recipe in small.step_by(9) {
         let stored = recipe.bounds.as_ref().expect("chosen by them");
         let again = recipe.new_bounds().expect("there were bounds");
-        assert!(again.low <= stored.high && stored.low <= again.high, "{}: {again:?}, stored {stored:?}", recipe.name);
+        assert!(
+            again.low <= stored.high && stored.low <= again.high,
+            "{}: {again:?}, stored {stored:?}",
+            recipe.name
+        );
     }
 }
 
@@ -51,16 +69,38 @@ fn the_library_has_everything() {
     assert!(recipes.iter().all(|recipe| recipe.bounds.is_some()));
     let registry = Registry::default();
     let [machines, sharings, kernels] = coverage(&recipes);
-    assert!(registry.machines().iter().all(|entry| machines.contains(entry.part.name)), "{machines:?}");
-    assert!(registry.sharings().iter().all(|entry| sharings.contains(entry.part.name)), "{sharings:?}");
+    assert!(
+        registry
+            .machines()
+            .iter()
+            .all(|entry| machines.contains(entry.part.name)),
+        "{machines:?}"
+    );
+    assert!(
+        registry
+            .sharings()
+            .iter()
+            .all(|entry| sharings.contains(entry.part.name)),
+        "{sharings:?}"
+    );
     // What is never positive semi-definite has no certified optimum.
-    let definite = registry.kernels().iter().filter(|entry| entry.name != "sigmoid");
-    assert!(definite.clone().all(|entry| kernels.contains(entry.name)), "{kernels:?}");
-    let pairs: BTreeSet<(&str, &str)> = recipes.iter().map(|recipe| (recipe.machine.name(), recipe.sharing.name())).collect();
+    let definite = registry
+        .kernels()
+        .iter()
+        .filter(|entry| entry.name != "sigmoid");
+    assert!(
+        definite.clone().all(|entry| kernels.contains(entry.name)),
+        "{kernels:?}"
+    );
+    let pairs: BTreeSet<(&str, &str)> = recipes
+        .iter()
+        .map(|recipe| (recipe.machine.name(), recipe.sharing.name()))
+        .collect();
     for machine in registry.machines() {
         for sharing in registry.sharings() {
             // Balls contain 0, where a sphere has no radius.
-            let is_ball = ["lp", "common", "independent", "group", "pscs", "hierarchy"].contains(&sharing.part.name);
+            let is_ball = ["lp", "common", "independent", "group", "pscs", "hierarchy"]
+                .contains(&sharing.part.name);
             let is_refused = machine.part.name == "svdd" && is_ball;
             let pair = (machine.part.name, sharing.part.name);
             assert!(is_refused || pairs.contains(&pair), "{pair:?}");

@@ -103,12 +103,18 @@ impl Fits {
     }
 
     /// A fit as usual.
+    ///
+    /// # Errors
+    /// As [`Fits::fit`].
     pub fn usual(&mut self, statement: &Statement) -> Result<Answer, Trouble> {
         let way = self.way();
         self.fit(statement, way, None)
     }
 
     /// A fit, perhaps from a start, and a look at what it claims.
+    ///
+    /// # Errors
+    /// When the product refuses it, or claims what cannot be.
     pub fn fit(
         &mut self,
         statement: &Statement,
