@@ -34,7 +34,7 @@ pub enum Source {
         name: String,
         /// How many rows; of each task where the file has tasks.
         samples: usize,
-        /// How many tasks: each the class of that number against all others; or the file's own tasks.
+        /// How many tasks: each the class of that number, of those among the rows, against all others; or the file's own tasks.
         tasks: usize,
     },
 }
@@ -343,10 +343,10 @@ fn of_file(
         }
         return Some((columns, sets, stated));
     }
-    let mut classes = labels.clone();
+    let rows = spread(&(0..labels.len()).collect::<Vec<usize>>(), samples);
+    let mut classes: Vec<&str> = rows.iter().map(|&row| labels[row]).collect();
     classes.sort_unstable();
     classes.dedup();
-    let rows = spread(&(0..labels.len()).collect::<Vec<usize>>(), samples);
     let set = take(&rows);
     for task in 0..tasks {
         let targets = targets(&set, &|row| {

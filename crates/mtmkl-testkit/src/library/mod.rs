@@ -58,6 +58,9 @@ pub struct Recipe {
     pub sharing: SharingSpec,
     /// Samples and targets.
     pub data: Source,
+    /// Why it is not solved, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Where J* is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
@@ -349,19 +352,20 @@ pub fn page(findings: &[(&Recipe, Finding)]) -> String {
         .collect();
     if !unsolved.is_empty() {
         text += "## Not solved\n\n";
-        for (_, finding) in unsolved {
+        for (recipe, finding) in unsolved {
             let ended = finding.status.as_ref().map_or_else(Clone::clone, |status| {
                 format!("{} at a gap of {:.1e}", status.name(), finding.gap)
             });
-            text += &format!(
-                "- {}: {ended}{}\n",
-                finding.name,
-                if finding.is_true() {
-                    ""
-                } else {
-                    ", and what it claims is FALSE"
-                }
-            );
+            let verdict = if finding.is_true() {
+                ""
+            } else {
+                ", and what it claims is FALSE"
+            };
+            let note = recipe
+                .note
+                .as_deref()
+                .map_or(String::new(), |note| format!(". {note}"));
+            text += &format!("- {}: {ended}{verdict}{note}\n", finding.name);
         }
         text += "\n";
     }
