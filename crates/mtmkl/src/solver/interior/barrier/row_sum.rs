@@ -93,12 +93,19 @@ impl Barrier for RowSum {
     }
 }
 
-/// Raises or lowers the non-zero entries in proportion until they sum to the total, none above `upper`.
+/// Lowers all entries in proportion where their sum is too large; raises the non-zero ones in proportion where it is too small, none above `upper`.
 fn spread(x: &mut [f64], total: f64, upper: f64) {
-    for _ in 0..x.len() {
+    for _ in 0..=x.len() {
         let sum: f64 = x.iter().sum();
         let free: f64 = x.iter().filter(|value| **value < upper).sum();
-        if free <= 0.0 || (total - sum).abs() <= ROUNDING * total {
+        if (total - sum).abs() <= ROUNDING * total {
+            return;
+        }
+        if sum > total {
+            x.iter_mut().for_each(|value| *value *= total / sum);
+            continue;
+        }
+        if free <= 0.0 {
             return;
         }
         let factor = 1.0 + (total - sum) / free;
@@ -130,6 +137,14 @@ mod tests {
         let mut x = Grid::from_values(1, 4, vec![0.44, 0.12 - 1e-9, 0.44 - 1e-12, 1e-12]);
         barrier.project(&mut x);
         held(&x, 1.0, 0.44);
+    }
+
+    #[test]
+    fn a_sum_that_is_too_large_leaves_no_weight_below_zero() {
+        let barrier = RowSum::new(0.5, Some(0.5));
+        let mut x = Grid::from_values(1, 2, vec![0.5 + 1e-12, 1e-13]);
+        barrier.project(&mut x);
+        held(&x, 0.5, 0.5);
     }
 
     #[test]
