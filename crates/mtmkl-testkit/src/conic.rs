@@ -6,10 +6,12 @@
 //! never falls when an entry of s rises (θ ≥ 0), so t ≥ s(α) may stand for s: quadratics become second-order cones and
 //! σ is written by its dual. No formula, step or rounding is shared with a Frank–Wolfe or Newton method on θ.
 
+mod cutting;
 mod programme;
 #[cfg(test)]
 mod tests;
 
+pub use cutting::cutting;
 use programme::{Affine, Answer, Programme};
 
 /// Tolerance asked of the solver, on a problem scaled to order one.
@@ -151,6 +153,31 @@ pub struct Optimum {
     pub theta: Vec<Vec<f64>>,
     /// Whether the gap and the effect of the residuals on the value are below 1e-8, relative.
     pub solved: bool,
+    /// How far the value may be off: the gap, the dual residual and the effect of the primal residuals, times the size of J.
+    pub error: f64,
+    /// The size of what the value is the sum of: the value itself, or the largest sensitivity.
+    pub unit: f64,
+}
+
+impl Optimum {
+    /// By how much J* may differ because the factors LL' that were used are not quite the kernels: Σ θ |α|'|K − LL'||α|.
+    pub fn factor_error(&self, tasks: &[Task]) -> f64 {
+        let mut error = 0.0;
+        for ((task, alpha), theta) in tasks.iter().zip(&self.alpha).zip(&self.theta) {
+            let n = task.samples;
+            for (gram, weight) in task.grams.iter().zip(theta) {
+                let columns = pivoted_cholesky(gram, n);
+                for i in 0..n {
+                    for j in 0..n {
+                        let made: f64 = columns.iter().map(|column| column[i] * column[j]).sum();
+                        let rest = (gram[i * n + j] - made).abs();
+                        error += weight.max(0.0) * rest * (alpha[i] * alpha[j]).abs();
+                    }
+                }
+            }
+        }
+        error
+    }
 }
 
 /// max over θ in Ψ of ⟨s, θ⟩, and where it is reached.
@@ -243,33 +270,11 @@ pub fn maximum(sharing: &[Term], s: &[Vec<f64>]) -> Maximum {
     };
 
     let mut programme = Programme::default();
-    let mut theta = vec![vec![Affine::default(); kernels]; tasks];
-    for term in sharing {
-        match term {
-            Term::Common(set) => {
-                let zeta = member(&mut programme, set, kernels);
-                for row in &mut theta {
-                    add(row, &zeta);
-                }
-            }
-            Term::Independent(set) => {
-                for row in &mut theta {
-                    let gamma = member(&mut programme, set, kernels);
-                    add(row, &gamma);
-                }
-            }
-            &Term::Group { p, q, radius } => {
-                let groups: Vec<Vec<usize>> = (0..tasks).map(|task| vec![task]).collect();
-                add_level(&mut programme, &groups, [p, q, radius], &mut theta);
-            }
-            Term::Level {
-                groups,
-                p,
-                q,
-                radius,
-            } => add_level(&mut programme, groups, [*p, *q, *radius], &mut theta),
-        }
-    }
+    let theta = sum_of(
+        &rows_of(&mut programme, sharing, tasks, kernels),
+        tasks,
+        kernels,
+    );
     for (costs, row) in s.iter().zip(&theta) {
         for (cost, weight) in costs.iter().zip(row) {
             programme.minimise(-cost / unit, weight);
@@ -286,27 +291,116 @@ pub fn maximum(sharing: &[Term], s: &[Vec<f64>]) -> Maximum {
     }
 }
 
-/// Adds a row of weights for each group to those of its tasks, the rows in an L_p–L_q ball together.
-fn add_level(
+/// A row of weights, and the tasks that it is added to.
+type Row = (Vec<usize>, Vec<Affine>);
+
+/// The rows of each term, constrained to be in it.
+fn rows_of(
+    programme: &mut Programme,
+    sharing: &[Term],
+    tasks: usize,
+    kernels: usize,
+) -> Vec<Vec<Row>> {
+    let all = || (0..tasks).collect::<Vec<usize>>();
+    let each = || {
+        (0..tasks)
+            .map(|task| vec![task])
+            .collect::<Vec<Vec<usize>>>()
+    };
+    sharing
+        .iter()
+        .map(|term| match term {
+            Term::Common(set) => vec![(all(), member(programme, set, kernels))],
+            Term::Independent(set) => each()
+                .into_iter()
+                .map(|task| (task, member(programme, set, kernels)))
+                .collect(),
+            &Term::Group { p, q, radius } => level(programme, &each(), [p, q, radius], kernels),
+            Term::Level {
+                groups,
+                p,
+                q,
+                radius,
+            } => level(programme, groups, [*p, *q, *radius], kernels),
+        })
+        .collect()
+}
+
+/// A row of weights for each group, the rows in an L_p–L_q ball together.
+fn level(
     programme: &mut Programme,
     groups: &[Vec<usize>],
     [p, q, radius]: [f64; 3],
-    theta: &mut [Vec<Affine>],
-) {
+    kernels: usize,
+) -> Vec<Row> {
     if radius == 0.0 {
-        return;
+        return Vec::new();
     }
-    let kernels = theta[0].len();
     let mut norms = Vec::with_capacity(groups.len());
+    let mut rows = Vec::with_capacity(groups.len());
     for group in groups {
         let gamma = nonnegatives(programme, kernels);
         norms.push(programme.norm(p, &gamma));
-        let scaled: Vec<Affine> = gamma.iter().map(|weight| weight.scaled(radius)).collect();
-        for &task in group {
-            add(&mut theta[task], &scaled);
-        }
+        rows.push((
+            group.clone(),
+            gamma.iter().map(|weight| weight.scaled(radius)).collect(),
+        ));
     }
     programme.norm_at_most(q, &norms, &Affine::constant(1.0));
+    rows
+}
+
+/// θ: the rows of all terms, each for its tasks.
+fn sum_of(terms: &[Vec<Row>], tasks: usize, kernels: usize) -> Vec<Vec<Affine>> {
+    let mut theta = vec![vec![Affine::default(); kernels]; tasks];
+    for (reached, row) in terms.iter().flatten() {
+        for &task in reached {
+            add(&mut theta[task], row);
+        }
+    }
+    theta
+}
+
+/// A point of Ψ next to θ: the nearest by cones, each of its rows then moved into its set exactly.
+pub fn nearest(sharing: &[Term], theta: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let (tasks, kernels) = (theta.len(), theta[0].len());
+    let size = theta
+        .iter()
+        .flatten()
+        .fold(f64::MIN_POSITIVE, |most, value| value.abs().max(most));
+    let mut programme = Programme::default();
+    let terms = rows_of(&mut programme, sharing, tasks, kernels);
+    let distance = programme.variable();
+    let differences = sum_of(&terms, tasks, kernels)
+        .into_iter()
+        .flatten()
+        .zip(theta.iter().flatten());
+    let mut cone = vec![distance.clone()];
+    cone.extend(differences.map(|(weight, wanted)| {
+        weight
+            .scaled(1.0 / size)
+            .plus(-1.0, &Affine::constant(wanted / size))
+    }));
+    programme.second_order(cone);
+    programme.minimise(1.0, &distance);
+    let answer = programme.solve(TOLERANCE, ACCEPTED);
+    let mut found = vec![vec![0.0; kernels]; tasks];
+    for (term, rows) in sharing.iter().zip(&terms) {
+        let mut values: Vec<Vec<f64>> = rows
+            .iter()
+            .map(|(_, row)| row.iter().map(|weight| weight.at(&answer.x)).collect())
+            .collect();
+        crate::bracket::settle(term, &mut values);
+        for ((reached, _), row) in rows.iter().zip(&values) {
+            for &task in reached {
+                found[task]
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(sum, weight)| *sum += weight);
+            }
+        }
+    }
+    found
 }
 
 fn check(task: &Task, kernels: usize) {
@@ -732,6 +826,13 @@ fn read(model: &Model, answer: &Answer, scale: &Scale) -> Optimum {
             })
             .collect(),
         solved: answer.error < ACCEPTED,
+        error: answer.error * scale.value.abs().max((answer.value * scale.value).abs()),
+        unit: scale
+            .sensitivity
+            .iter()
+            .flatten()
+            .copied()
+            .fold(scale.value.abs(), f64::max),
     }
 }
 

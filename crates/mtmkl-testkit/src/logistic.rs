@@ -15,14 +15,21 @@ pub fn primal(kernel: &[f64], y: &[f64], c: &[f64], a: &[f64], b: f64) -> f64 {
 /// −Σ [α ln(α/C) + (C − α) ln((C − α)/C)], α = yβ: the part of the dual without the kernel.
 pub fn entropy(y: &[f64], c: &[f64], beta: &[f64]) -> f64 {
     let terms = beta.iter().zip(y).zip(c).map(|((beta, y), c)| {
+        // x ln x is 0 at 0.
+        let part = |x: f64| if x > 0.0 { x * (x / c).ln() } else { 0.0 };
         let alpha = y * beta;
-        alpha * (alpha / c).ln() + (c - alpha) * (1.0 - alpha / c).ln()
+        part(alpha) + part(c - alpha)
     });
     -terms.sum::<f64>()
 }
 
 /// The minimum of the primal over a and b, by damped Newton steps on the primal: gradient K(a − v), −Σv with v = C y σ(−y(Ka + b)).
 pub fn least_primal(kernel: &[f64], y: &[f64], c: &[f64]) -> f64 {
+    least_primal_at(kernel, y, c).0
+}
+
+/// The same, and a that reaches it.
+pub fn least_primal_at(kernel: &[f64], y: &[f64], c: &[f64]) -> (f64, Vec<f64>) {
     let n = y.len();
     let (mut a, mut b) = (vec![0.0; n], 0.0);
     for _ in 0..200 {
@@ -63,5 +70,5 @@ pub fn least_primal(kernel: &[f64], y: &[f64], c: &[f64]) -> f64 {
             break;
         }
     }
-    primal(kernel, y, c, &a, b)
+    (primal(kernel, y, c, &a, b), a)
 }

@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask python`, what Python's estimators repeat of the
-//! entries; `cargo xtask bench`, speed beside the peers; `cargo xtask docs`, the site; `cargo xtask release --check`, what must hold before a release.
+//! entries; `cargo xtask bench`, speed beside the peers; `cargo xtask docs`, the site; `cargo xtask release --check`, what must hold before a release;
+//! `cargo xtask library`, the problem library; `cargo xtask soak` and `cargo xtask fuzz`, what takes long.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -8,7 +9,9 @@
 
 mod docs;
 mod fuzz;
+mod library;
 mod release;
+mod soak;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -306,9 +309,12 @@ fn main() -> ExitCode {
             report(run(docs::SITE, &[]))
         }
         Some((command, [flag])) if command == "release" && flag == "--check" => release::check(),
+        Some((command, [])) if command == "library" => library::run(),
+        Some((command, further)) if command == "soak" => soak::run(further),
         _ => {
             eprintln!(
-                "usage: cargo xtask test | python | docs | fuzz [TARGET…] | release --check | bench [OPTIONS] (bench --help lists them)"
+                "usage: cargo xtask test | python | docs | library | release --check | bench [OPTIONS] (bench --help lists them) | \
+                 soak [--only PART] [--minutes MINUTES] [--seed SEED] | fuzz [TARGET…]"
             );
             ExitCode::from(2)
         }

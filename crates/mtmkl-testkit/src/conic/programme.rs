@@ -114,6 +114,11 @@ impl Programme {
         self.curvature[index] += 2.0 * factor * value * value;
     }
 
+    /// How many rows there are.
+    pub(super) fn count(&self) -> usize {
+        self.rows.len()
+    }
+
     pub(super) fn zero(&mut self, row: Affine) {
         self.rows.push(row);
         self.cones.push(SupportedConeT::ZeroConeT(1));

@@ -57,12 +57,13 @@ impl Known {
         let mut known = self.clone();
         for task in 0..self.values.len() {
             let constant = self.constant(task);
-            let along = constant - self.values[task];
-            if !(self.scales[task] && along > 0.0) {
+            // Not the constant less the value: where that is rounding, so would be the line.
+            let along = dot(self.sensitivities.row(task), self.theta.row(task));
+            let longer = constant / (2.0 * kappa * along);
+            if !(self.scales[task] && along > 0.0 && longer.is_finite()) {
                 continue;
             }
             known.kappas[task] = kappa;
-            let longer = constant / (2.0 * kappa * along);
             known.values[task] = kappa * constant - kappa * kappa * longer * along;
             for weight in known.theta.row_mut(task) {
                 *weight *= longer;

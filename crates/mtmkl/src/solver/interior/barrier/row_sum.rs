@@ -19,6 +19,8 @@ pub(super) struct RowSum {
 const POINT: f64 = 1e-9;
 /// A sum this close to its total is its total.
 const ROUNDING: f64 = 1e-16;
+/// Rounding leaves a sum that was made exact this close to its total.
+const SUMS: f64 = 1e-13;
 
 impl RowSum {
     pub(super) fn new(total: f64, upper: Option<f64>) -> Self {
@@ -33,6 +35,14 @@ impl RowSum {
     pub(super) fn is_point(total: f64, upper: Option<f64>, kernels: usize) -> bool {
         let tight = upper.is_some_and(|upper| upper * kernels as f64 <= total * (1.0 + POINT));
         tight || kernels == 1
+    }
+
+    /// Makes the sum exact. With an upper bound, rescaling could step over it: the missing mass goes where there is room. Whether there was.
+    fn complete(&self, x: &mut [f64]) -> bool {
+        let upper = self.upper.unwrap_or(f64::INFINITY);
+        x.iter_mut().for_each(|value| *value = value.min(upper));
+        spread(x, self.total, upper);
+        (self.total - x.iter().sum::<f64>()).abs() <= SUMS * self.total
     }
 }
 
@@ -63,19 +73,18 @@ impl Barrier for RowSum {
 
     fn project(&self, x: &mut Grid) {
         for row in 0..x.rows() {
-            let sum: f64 = x.row(row).iter().sum();
-            for value in x.row_mut(row) {
-                *value *= self.total / sum;
-            }
+            self.complete(x.row_mut(row));
         }
     }
 
     fn snap(&self, x: &mut Grid, threshold: f64) {
         for row in 0..x.rows() {
+            let before = x.row(row).to_vec();
             drop_below(x.row_mut(row), threshold * self.total);
-            // With an upper bound, rescaling could step over it: the missing mass goes where there is room.
-            let upper = self.upper.unwrap_or(f64::INFINITY);
-            spread(x.row_mut(row), self.total, upper);
+            if !self.complete(x.row_mut(row)) {
+                // Those that are left are all at their bound: what was dropped is needed.
+                x.row_mut(row).copy_from_slice(&before);
+            }
         }
     }
 
@@ -84,17 +93,66 @@ impl Barrier for RowSum {
     }
 }
 
-/// Raises or lowers the non-zero entries in proportion until they sum to the total, none above `upper`.
+/// Lowers all entries in proportion where their sum is too large; raises the non-zero ones in proportion where it is too small, none above `upper`.
 fn spread(x: &mut [f64], total: f64, upper: f64) {
-    for _ in 0..x.len() {
+    for _ in 0..=x.len() {
         let sum: f64 = x.iter().sum();
         let free: f64 = x.iter().filter(|value| **value < upper).sum();
-        if free <= 0.0 || (total - sum).abs() <= ROUNDING * total {
+        if (total - sum).abs() <= ROUNDING * total {
+            return;
+        }
+        if sum > total {
+            x.iter_mut().for_each(|value| *value *= total / sum);
+            continue;
+        }
+        if free <= 0.0 {
             return;
         }
         let factor = 1.0 + (total - sum) / free;
         x.iter_mut()
             .filter(|value| **value < upper)
             .for_each(|value| *value = (*value * factor).min(upper));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(x: &Grid, total: f64, upper: f64) {
+        let sum: f64 = x.values().iter().sum();
+        assert!((sum - total).abs() <= 1e-15 * total, "{sum}");
+        assert!(
+            x.values()
+                .iter()
+                .all(|&value| (0.0..=upper).contains(&value)),
+            "{x:?}"
+        );
+    }
+
+    #[test]
+    fn a_sum_made_exact_does_not_step_over_the_upper_bound() {
+        // An iterate whose sum is not quite the total, with entries at the bound.
+        let barrier = RowSum::new(1.0, Some(0.44));
+        let mut x = Grid::from_values(1, 4, vec![0.44, 0.12 - 1e-9, 0.44 - 1e-12, 1e-12]);
+        barrier.project(&mut x);
+        held(&x, 1.0, 0.44);
+    }
+
+    #[test]
+    fn a_sum_that_is_too_large_leaves_no_weight_below_zero() {
+        let barrier = RowSum::new(0.5, Some(0.5));
+        let mut x = Grid::from_values(1, 2, vec![0.5 + 1e-12, 1e-13]);
+        barrier.project(&mut x);
+        held(&x, 0.5, 0.5);
+    }
+
+    #[test]
+    fn what_the_bound_leaves_no_room_for_is_not_dropped() {
+        let upper = 0.5 - 1e-8;
+        let barrier = RowSum::new(1.0, Some(upper));
+        let mut x = Grid::from_values(1, 3, vec![upper, 2e-8, upper]);
+        barrier.snap(&mut x, 1e-6);
+        held(&x, 1.0, upper);
     }
 }

@@ -1,0 +1,66 @@
+//! Two thousand fits against their twins, and every problem that was once wrong. `cargo xtask soak --only metamorphic` does as many as one likes.
+
+use mtmkl_testkit::metamorphic::{self, Plan, names};
+
+#[test]
+fn two_thousand_fits_hold() {
+    let tally = metamorphic::run(Plan {
+        seed: 20,
+        fits: 2_000,
+        until: None,
+        workers: 2,
+    });
+    assert!(
+        tally.violations.is_empty(),
+        "{} violations:\n{}",
+        tally.violations.len(),
+        tally.violations.join("\n")
+    );
+    assert!(tally.fits >= 2_000 && tally.tried() >= 1_000, "{tally:?}");
+    // A relation that says nothing of any problem, and fits that never end, would hold as well.
+    for name in names() {
+        assert!(
+            tally.relations.get(name).is_some_and(|&count| count > 2),
+            "{name} was not tried"
+        );
+    }
+    assert!(
+        100 * tally.converged >= 97 * tally.fits,
+        "{} of {} converged",
+        tally.converged,
+        tally.fits
+    );
+    assert!(
+        10 * tally.refused <= tally.problems,
+        "{} of {} were refused",
+        tally.refused,
+        tally.problems
+    );
+}
+
+#[test]
+fn the_weights_of_a_box_simplex_stay_below_their_bound() {
+    metamorphic::assert_holds(
+        "the order of rows",
+        39_315_327,
+        r#"{"machine":{"name":"svdd","C":0.3333333333333333},"sharing":{"name":"box-simplex","upper":0.44},"kernels":["poly:degree=2,coef0=0,gamma=0.5","constant","cosine@f1","constant"],"normalize":true,"columns":2,"sets":[{"count":3,"rows":[0.741,1.312,-1.065,0.752,0.08,-0.767]},{"count":6,"rows":[-1.0,-0.0,-0.0,0.0,-0.0,-2.0,1.0,0.0,-2.0,-0.0,1.0,1.0]}],"tasks":[{"set":0,"rows":[0,1,2],"targets":[0.0,0.0,0.0]},{"set":1,"rows":[0,1,2,3,4,5],"targets":[0.0,0.0,0.0,0.0,0.0,0.0]}]}"#,
+    );
+}
+
+#[test]
+fn a_line_along_which_the_value_hardly_changes_proves_what_it_proves() {
+    metamorphic::assert_holds(
+        "by itself",
+        5_054_261,
+        r#"{"machine":{"name":"svc","C":9.763890245120333,"positive_weight":1.0,"negative_weight":1.0},"sharing":{"name":"prior-ball","prior":[1.0,0.0],"radius":2.433305237845202},"kernels":["linear@f3","rbf:gamma=0.0002760266525694545"],"normalize":true,"columns":4,"sets":[{"count":6,"rows":[0.1075976050652758,1.68172204708225,-0.6455262960120305,-1.0133910993195154,2.3788089327553767,-0.5415328508729181,-0.5314047803749409,0.29761338246668156,2.0973618125998987,-0.5612329891946587,0.34127924180123287,0.529532357446822,-1.031830161488854,0.6635612077077396,1.4762064941395194,-1.09417332206905,2.7087011063212074,-0.022201314735121564,-1.5320568898398341,-0.6314762268077443,0.3366855367855115,0.29779087392533626,-0.8474779815316131,-0.38027616311418677]}],"tasks":[{"set":0,"rows":[0,1,2,3,4,5],"targets":[-1.0,1.0,1.0,-1.0,1.0,-1.0]}]}"#,
+    );
+}
+
+#[test]
+fn no_weight_is_below_zero() {
+    metamorphic::assert_holds(
+        "weights against copies of rows",
+        436_372_496,
+        r#"{"machine":{"name":"svdd","C":0.3333333333333333},"sharing":{"name":"sum","terms":[{"common":{"set":"simplex","total":0.6}},{"independent":{"set":"box-simplex","total":0.5,"upper":0.5}}]},"kernels":["rbf:gamma=0.27201214210085445@f1","linear"],"normalize":false,"columns":3,"sets":[{"count":3,"rows":[0.4744388936095171,-0.9912605721024691,-0.13769993557270224,0.47443894484524135,-0.9912605077835255,-0.13769973663908083,0.4744391516116611,-0.9912605733578135,-0.13769993522505913]},{"count":4,"rows":[3.0,1.1815584629217022,0.13394382476981287,3.0,1.0836338217467087,-0.3916156941907051,3.0,-0.7489536277016366,1.021019363659152,3.0,-0.4777209305178194,-1.1172258847772334]}],"tasks":[{"set":0,"rows":[0,1,2],"targets":[0.0,0.0,0.0]},{"set":1,"rows":[0,1,2,3],"targets":[0.0,0.0,0.0,0.0]}]}"#,
+    );
+}
