@@ -41,6 +41,9 @@ class Home:
     data: Future | None = None
     again: Callable[[Home], Coroutine[Any, Any, None]] | None = None
     recipe: Future | None = None
+    #: The worker that data and recipe were brought to, and the one that has its engine.
+    near: str | None = None
+    built: str | None = None
 
 
 @dataclass
@@ -187,59 +190,86 @@ class Cluster:
         self.rounds.append(round)
         return answers
 
+    async def _bring(self, home: Home, fault: BaseException | None = None) -> None:
+        """Brings data and recipe of a batch to its worker: nothing that another worker has, and may be lost with it, is waited for while it is
+        evaluated."""
+        is_lost = home.data is None or home.data.status in ("cancelled", "lost", "error")
+        if home.worker in (home.near, home.built) and not is_lost:
+            return
+        if home.again is not None:
+            await home.again(home)
+        elif home.data is None or is_lost:
+            raise ClusterError(
+                f"the data of batch {home.number} (the tasks {', '.join(map(repr, home.tasks[:4]))}, …) is lost with its worker and cannot "
+                "be made again: give delayed partitions or a dask DataFrame rather than data scattered by hand"
+                f"{'' if fault is None else f' ({fault})'}"
+            )
+        else:
+            home.data = self.hand_over("data", home, home.data)
+        if home.recipe is not None:
+            home.recipe = self.hand_over("recipe", home, home.recipe)
+        home.near = home.worker
+
+    def hand_over(self, name: str, home: Home, value: Any) -> Future:
+        """A value for a batch, on its worker: by a task, so that Dask can make it again."""
+        return self.client.submit(
+            _worker.as_it_is,
+            value,
+            key=self._key(name, home, 0),
+            workers=[home.worker] if home.worker else None,
+            allow_other_workers=True,
+            pure=False,
+        )
+
     async def _call(
         self, name: str, function: Callable[..., dict[str, Any]], call: dict[str, Any], home: Home, round: Round
     ) -> dict[str, Any]:
         first, repeated = home.worker, False
+        fault: BaseException | None = None
         for attempt in range(ATTEMPTS):
             try:
-                if home.data is None or home.data.status in ("cancelled", "lost", "error"):
-                    await self._made_again(home)
+                has_engine = home.built == home.worker
+                if not has_engine:
+                    await self._bring(home, fault)
+                # Whoever has the engine needs nothing else, and so loses nothing with another worker.
+                rows, recipe = (None, None) if has_engine else (home.data, home.recipe)
                 future = self.client.submit(
                     function,
                     call,
-                    home.data,
-                    home.recipe,
+                    rows,
+                    recipe,
                     key=self._key(name, home, attempt),
                     workers=[home.worker] if home.worker else None,
                     allow_other_workers=True,
                     pure=False,
                 )
                 answer: dict[str, Any] = await self.client.gather(future, asynchronous=True)
-            except _FAULTS as fault:
+            except _FAULTS as found:
+                fault = found
                 if isinstance(fault, asyncio.CancelledError) and _is_cancelling():
                     raise
                 if self.client.status != "running":
                     # Whoever guards this says so, or the scheduler comes back.
                     await asyncio.sleep(_LOOK)
-                await self._made_again(home, fault)
-                home.worker = None
+                home.worker = home.built = None
                 self.place(await self.threads())
-                repeated = True
-                round.repeated += 1
-                continue
-            if answer["worker"] != first and not repeated:
-                # Dask made it again by itself, or the worker was gone before it began.
-                round.repeated += 1
-            home.worker = answer["worker"]
-            return answer
+            else:
+                if not answer["absent"]:
+                    if answer["worker"] != first and not repeated:
+                        # Dask made it again by itself, or the worker was gone before it began.
+                        round.repeated += 1
+                    home.worker = answer["worker"]
+                    home.built = home.worker if answer["has_engine"] else None
+                    return answer
+                # The worker with the engine is gone, and Dask asked this one.
+                home.worker, home.built = answer["worker"], None
+            round.repeated += not repeated
+            repeated = True
         shown = ", ".join(map(repr, home.tasks[:4])) + (", …" if len(home.tasks) > 4 else "")
         raise ClusterError(
             f"batch {home.number} (the tasks {shown}) was lost {ATTEMPTS} times, first on the worker {first}: its workers die, of memory "
             "perhaps; give them more, or make smaller batches, batches=…"
         )
-
-    async def _made_again(self, home: Home, fault: BaseException | None = None) -> None:
-        """Data that the cluster cannot make again by itself."""
-        if home.data is not None and home.data.status not in ("cancelled", "lost", "error"):
-            return
-        if home.again is None:
-            raise ClusterError(
-                f"the data of batch {home.number} (the tasks {', '.join(map(repr, home.tasks[:4]))}, …) is lost with its worker and cannot "
-                "be made again: give delayed partitions or a dask DataFrame rather than data scattered by hand"
-                f"{'' if fault is None else f' ({fault})'}"
-            )
-        await home.again(home)
 
     async def forget(self) -> None:
         """Gives back the workers' memory."""

@@ -209,6 +209,7 @@ async def batched(pieces: Pieces, batches: int | None) -> None:
             workers=[home.worker] if home.worker else None,
             allow_other_workers=True,
         )
+        home.near = home.worker
 
 
 @dataclass
@@ -227,3 +228,4 @@ class _Scatter:
             home.data = await self.cluster.client.scatter(self.rows, workers=[home.worker], hash=False, asynchronous=True)
         except (OSError, TimeoutError) as error:
             raise ClusterError(f"the rows of batch {home.number} could not be sent to the worker {home.worker}: {error}") from None
+        home.near = home.worker
