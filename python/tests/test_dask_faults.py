@@ -36,8 +36,10 @@ def make(seed: int = 5, tasks: int = 8, count: int = 40) -> tuple[pd.DataFrame, 
 
 @pytest.fixture
 def cluster():
-    # A lost worker is noticed and started again by its nanny.
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+    # A lost worker is noticed and started again by its nanny. So long after a loss the cluster looks whether it has come back, and gives up
+    # a nanny whose worker was lost again just then.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
+    with patient, LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -220,15 +222,16 @@ def test_a_cluster_without_workers(cluster):
 def test_workers_that_all_go_away(cluster):
     X, y = make()
     with Client(cluster) as client:
+        gone: list[float] = []
 
         def away(_: dict[str, float]) -> None:
             cluster.scale(0)
+            gone.append(time.monotonic())
             time.sleep(1.0)
 
-        started = time.monotonic()
         with pytest.raises(ClusterError, match="no workers"):
             mtmkl.dask.MKLClassifier(KERNELS, task="site", tol=1e-8, client=client, timeout=2.0, progress=away).fit(X, y)
-        assert time.monotonic() - started < 15
+        assert time.monotonic() - gone[0] < 30
 
 
 def test_a_scheduler_that_goes_away():
@@ -256,14 +259,15 @@ def test_a_scheduler_that_goes_away():
                 stderr=subprocess.DEVNULL,
             )
             with Client(scheduler_file=f"{folder}/s.json", timeout=20) as client:
-                started = time.monotonic()
+                gone: list[float] = []
 
                 def away(_: dict[str, float]) -> None:
                     scheduler.kill()
+                    gone.append(time.monotonic())
 
                 with pytest.raises(ClusterError, match="scheduler does not answer"):
                     mtmkl.dask.MKLClassifier(KERNELS, task="site", tol=1e-8, client=client, timeout=3.0, progress=away).fit(X, y)
-                assert time.monotonic() - started < 30
+                assert time.monotonic() - gone[0] < 30
         finally:
             scheduler.kill()
             if worker is not None:
@@ -274,14 +278,15 @@ def test_a_scheduler_that_goes_away():
 def test_control_c_is_answered(cluster):
     X, y = make()
     with Client(cluster) as client:
+        sent: list[float] = []
 
         def interrupt(_: dict[str, float]) -> None:
+            sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.3)
 
-        started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             mtmkl.dask.MKLClassifier(KERNELS, task="site", tol=1e-9, client=client, progress=interrupt).fit(X, y)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - sent[0] < 10
         # The client and its workers go on.
         assert mtmkl.dask.MKLClassifier(KERNELS, task="site", client=client).fit(X, y).status_ == "converged"

@@ -191,9 +191,10 @@ class Cluster:
         return answers
 
     async def _bring(self, home: Home, fault: BaseException | None = None) -> None:
-        """Brings data and recipe of a batch to its worker: nothing that another worker has, and may be lost with it, is waited for while it is
-        evaluated."""
-        is_lost = home.data is None or home.data.status in ("cancelled", "lost", "error")
+        """Brings data and recipe of a batch to its worker, so that its evaluation waits for nothing that is lost with another worker."""
+        # What a task made Dask makes again by itself, and calls it lost until it has.
+        gone = ("cancelled", "error") if home.again is None else ("cancelled", "error", "lost")
+        is_lost = home.data is None or home.data.status in gone
         if home.worker in (home.near, home.built) and not is_lost:
             return
         if home.again is not None:

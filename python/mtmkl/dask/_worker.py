@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._base import MKLEstimator, Vector, weigh
 from .._types import Limits, Set, Task
-from ._pieces import Piece, aligned
+from ._pieces import Piece, aligned, squares
 
 #: Bytes of the part of a worker's memory that kernel matrices may take: the rest is for data, for what passes, and for Dask.
 SHARE_OF_MEMORY = 0.7
@@ -156,10 +156,11 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
             for task in sets.tasks:
                 machines[task["samples"]].append(task["name"])
             measured: list[NDArray[np.float64]] = []
-            used = [sets.rows[own] for own in sets.origins]
-            for own in used:
-                measured.append(np.ascontiguousarray(own[_core.measured_rows(np.ascontiguousarray(own), call["sets"]).astype(np.intp)]))
-            together = np.concatenate(used)
+            for own in sets.origins:
+                rows = np.ascontiguousarray(sets.rows[own])
+                measured.append(rows[_core.measured_rows(rows, call["sets"]).astype(np.intp)])
+            used = np.concatenate(sets.origins)
+            together = sets.rows if len(used) == len(sets.rows) else sets.rows[used]
             mean = together.mean(axis=0)
             return {
                 "names": sets.names,
@@ -167,10 +168,10 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
                 "totals": sets.totals,
                 "samples": [len(own) for own in sets.origins],
                 # One array of all sets, which are cut apart again by their lengths: thousands of small ones take Dask long to send.
-                "origins": piece.positions[np.concatenate(sets.origins)],
+                "origins": piece.positions[used],
                 "measured": np.concatenate(measured),
                 "measured_samples": [len(own) for own in measured],
-                "moments": (float(len(together)), mean, ((together - mean) ** 2).sum(axis=0)),
+                "moments": (float(len(together)), mean, squares(together, None, mean)),
             }
 
     return _named(work)
