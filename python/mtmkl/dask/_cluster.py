@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 #: How often the cluster is looked at while it works, in seconds.
 _LOOK = 0.5
+#: How long a worker may take to answer the client for the client to reach it itself, in seconds.
+_REACHED = 2.0
 #: How often one call of a batch is tried: Dask itself tries each of them on three workers.
 ATTEMPTS = 4
 _FAULTS = (KilledWorker, FutureCancelledError, OtherCancelledError, CommClosedError)
@@ -82,6 +84,8 @@ class Cluster:
     timeout: float
     homes: list[Home] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
+    #: Whether rows and answers go past the scheduler, straight to workers and from them.
+    direct: bool = False
     _calls: int = 0
 
     async def threads(self) -> dict[str, int]:
@@ -107,6 +111,18 @@ class Cluster:
             if found:
                 return dict(found)
             await asyncio.sleep(min(0.1, left))
+
+    async def look(self) -> None:
+        """Finds out whether the client reaches all workers itself; what goes through the scheduler is packed and unpacked twice."""
+
+        async def answers(worker: str) -> bool:
+            try:
+                await asyncio.wait_for(self.client.rpc(worker).identity(), _REACHED)
+            except (TimeoutError, OSError, CommClosedError):
+                return False
+            return True
+
+        self.direct = all(await asyncio.gather(*map(answers, await self.threads())))
 
     def _gone(self) -> ClusterError:
         return ClusterError(
@@ -244,7 +260,7 @@ class Cluster:
                     allow_other_workers=True,
                     pure=False,
                 )
-                answer: dict[str, Any] = await self.client.gather(future, asynchronous=True)
+                answer: dict[str, Any] = await self.client.gather(future, direct=self.direct, asynchronous=True)
             except _FAULTS as found:
                 fault = found
                 if isinstance(fault, asyncio.CancelledError) and _is_cancelling():
