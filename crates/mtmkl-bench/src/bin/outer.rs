@@ -15,7 +15,8 @@ use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::solver::SolverSpec;
 use mtmkl::{
-    Fitting, Normalization, OuterProblem, Pool, Problem, ProblemSpec, Result, Samples, Storage, Targets, Task,
+    Fitting, Normalization, OuterProblem, Pool, Problem, ProblemSpec, Result, Samples, Storage,
+    Targets, Task,
 };
 
 const COLUMNS: usize = 20;
@@ -113,9 +114,16 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         "pscs" => SharingSpec::pscs(2.0, 1.0, 1.0),
         "group" => SharingSpec::group(2.0, 1.0, 1.0),
         "common" => SharingSpec::common(2.0, 1.0),
-        other => return Err(format!("sharing is '{other}', expected pscs, group or common").into()),
+        other => {
+            return Err(format!("sharing is '{other}', expected pscs, group or common").into());
+        }
     };
-    let problem = problem(tasks.parse()?, samples.parse()?, many.parse()?, sharing.clone())?;
+    let problem = problem(
+        tasks.parse()?,
+        samples.parse()?,
+        many.parse()?,
+        sharing.clone(),
+    )?;
     let mut preparation = mtmkl_bench::on_threads(1, 16 << 30)?;
     preparation.storage = Some(Storage::Mapped);
     let prepared = problem.prepare(&preparation)?;

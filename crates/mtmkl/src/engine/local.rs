@@ -276,8 +276,7 @@ impl LocalEngine {
             .collect();
         let make = |(grams, mut states): (TaskGrams<'_>, Vec<&mut State>)| {
             let states = states.iter_mut();
-            let images: Vec<Image<'_>> =
-                states.filter_map(|state| state.outdated(grams)).collect();
+            let images: Vec<Image<'_>> = states.filter_map(|state| state.outdated(grams)).collect();
             if !images.is_empty() {
                 grams.images(images);
             }
