@@ -72,6 +72,19 @@ pub(crate) fn add_scaled_gram(v: &[f64], s: &[f64], out: &mut [f64]) {
     if rows == 0 {
         return;
     }
+    if rows <= SMALL && m <= COLUMNS {
+        let mut scaled = [0.0; COLUMNS];
+        for (i, row) in v.chunks_exact(m).enumerate() {
+            for (out, (value, s)) in scaled.iter_mut().zip(row.iter().zip(s)) {
+                *out = value * s;
+            }
+            let others = v.chunks_exact(m).take(i + 1);
+            for (out, other) in out[i * rows..].iter_mut().zip(others) {
+                *out += dot(&scaled[..m], other);
+            }
+        }
+        return;
+    }
     let mut scaled = vec![0.0; rows * COLUMNS.min(m)];
     for first in (0..m).step_by(COLUMNS) {
         let until = (first + COLUMNS).min(m);
@@ -273,6 +286,18 @@ impl Cholesky {
             }
             return;
         }
+        if rows <= SMALL {
+            for j in 0..rows {
+                let column = &self.lower.col_as_slice(first + j)[first + j..];
+                let (known, rest) = b[j * columns..].split_at_mut(columns);
+                let scale = column[0].recip();
+                known.iter_mut().for_each(|value| *value *= scale);
+                for (out, factor) in rest.chunks_exact_mut(columns).zip(&column[1..]) {
+                    axpy(-factor, known, out);
+                }
+            }
+            return;
+        }
         solve_lower_triangular_in_place(
             self.lower.as_ref().submatrix(first, first, rows, rows),
             MatMut::from_row_major_slice_mut(b, rows, columns),
@@ -328,30 +353,47 @@ pub(crate) fn is_positive_definite(matrix: &mut [f64], n: usize) -> bool {
     blocked::factor(MatMut::from_column_major_slice_mut(matrix, n, n), &|| true)
 }
 
-/// A factor F (rank × n) with F'F = A for a positive semi-definite A: pivoted Cholesky, cut where what is left is rounding.
-pub(crate) fn semidefinite_factor(mut a: Vec<f64>, n: usize) -> Vec<f64> {
-    let largest = (0..n).fold(0.0_f64, |best, i| best.max(a[i * n + i]));
-    let mut factor: Vec<f64> = Vec::new();
-    for _ in 0..n {
-        let Some((pivot, &value)) = (0..n)
-            .map(|i| (i, &a[i * n + i]))
-            .max_by(|x, y| x.1.total_cmp(y.1))
-        else {
-            break;
-        };
-        if value <= 1e-14 * largest || value <= 0.0 {
-            break;
+/// F with as few rows as it takes and F'F = V'V up to `left` of each diagonal entry, V (rows × n): Cholesky's algorithm on V'V, which is not made,
+/// with the column next of which the largest part is left.
+pub(crate) fn low_rank_rows(v: &[f64], n: usize, left: f64) -> Vec<f64> {
+    let mut diagonal = vec![0.0; n];
+    for row in v.chunks_exact(n) {
+        for (sum, value) in diagonal.iter_mut().zip(row) {
+            *sum += value * value;
         }
-        let root = value.sqrt();
-        let row: Vec<f64> = (0..n).map(|j| a[pivot * n + j] / root).collect();
-        for i in 0..n {
-            for j in 0..n {
-                a[i * n + j] -= row[i] * row[j];
+    }
+    // What is left of each column, as a part of it.
+    let mut parts: Vec<f64> = (diagonal.iter())
+        .map(|value| if *value > 0.0 { 1.0 } else { 0.0 })
+        .collect();
+    let mut factor: Vec<f64> = Vec::new();
+    let mut next = vec![0.0; n];
+    loop {
+        let pivot = (0..n).max_by(|&a, &b| parts[a].total_cmp(&parts[b]));
+        let Some(pivot) = pivot.filter(|&pivot| parts[pivot] > left) else {
+            return factor;
+        };
+        next.fill(0.0);
+        for row in v.chunks_exact(n) {
+            axpy(row[pivot], row, &mut next);
+        }
+        for row in factor.chunks_exact(n) {
+            axpy(-row[pivot], row, &mut next);
+        }
+        parts[pivot] = 0.0;
+        if next[pivot] <= left * diagonal[pivot] {
+            // Rounding had made more of it.
+            continue;
+        }
+        let scale = next[pivot].sqrt().recip();
+        for ((value, part), whole) in next.iter_mut().zip(&mut parts).zip(&diagonal) {
+            *value *= scale;
+            if *part > 0.0 {
+                *part = (*part - *value * *value / whole).max(0.0);
             }
         }
-        factor.extend_from_slice(&row);
+        factor.extend_from_slice(&next);
     }
-    factor
 }
 
 /// Solves a small dense system A x = b (n × n, row-major) by Gaussian elimination with partial pivoting.
@@ -470,15 +512,29 @@ mod tests {
     }
 
     #[test]
-    fn semidefinite_factor_reproduces() {
-        let v = [1.0, 2.0, 3.0, 0.5, -1.0, 2.0];
-        let mut a = vec![0.0; 9];
-        add_gram(&v, 3, &mut a);
-        let factor = semidefinite_factor(a.clone(), 3);
-        assert_eq!(factor.len(), 6);
-        let mut b = vec![0.0; 9];
-        add_gram(&factor, 3, &mut b);
-        assert!(a.iter().zip(&b).all(|(x, y)| (x - y).abs() < 1e-12));
+    fn few_rows_say_what_many_said() {
+        // Of rank 3, in columns of very different scales, one of them zero.
+        let (n, rows) = (7, 20);
+        let scale = |m: usize| [1.0, 1e6, 1e-6, 0.0, 3.0, 1e3, 0.1][m];
+        let wave = |i: usize, k: usize| (1.3 * (i * (k + 1)) as f64).sin();
+        let basis = |k: usize, m: usize| (0.9 * (m * (k + 2)) as f64).cos();
+        let v: Vec<f64> = (0..rows * n)
+            .map(|at| (at / n, at % n))
+            .map(|(i, m)| scale(m) * (0..3).map(|k| wave(i, k) * basis(k, m)).sum::<f64>())
+            .collect();
+        let factor = low_rank_rows(&v, n, 1e-9);
+        assert_eq!(factor.len(), 3 * n);
+        let (mut a, mut b) = (vec![0.0; n * n], vec![0.0; n * n]);
+        add_gram(&v, n, &mut a);
+        add_gram(&factor, n, &mut b);
+        for i in 0..n {
+            for j in 0..n {
+                let size = (a[i * n + i] * a[j * n + j]).sqrt();
+                assert!((a[i * n + j] - b[i * n + j]).abs() <= 1e-8 * size);
+            }
+        }
+        assert!(low_rank_rows(&[0.0; 6], 3, 1e-9).is_empty());
+        assert!(low_rank_rows(&[], 3, 1e-9).is_empty());
     }
 
     #[test]

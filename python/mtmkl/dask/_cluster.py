@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 #: How often the cluster is looked at while it works, in seconds.
 _LOOK = 0.5
+#: How long a worker may take to answer the client for the client to reach it itself, in seconds.
+_REACHED = 2.0
 #: How often one call of a batch is tried: Dask itself tries each of them on three workers.
 ATTEMPTS = 4
 _FAULTS = (KilledWorker, FutureCancelledError, OtherCancelledError, CommClosedError)
@@ -41,6 +43,9 @@ class Home:
     data: Future | None = None
     again: Callable[[Home], Coroutine[Any, Any, None]] | None = None
     recipe: Future | None = None
+    #: The worker that data and recipe were brought to, and the one that has its engine.
+    near: str | None = None
+    built: str | None = None
 
 
 @dataclass
@@ -79,6 +84,8 @@ class Cluster:
     timeout: float
     homes: list[Home] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
+    #: Whether rows and answers go past the scheduler, straight to workers and from them.
+    direct: bool = False
     _calls: int = 0
 
     async def threads(self) -> dict[str, int]:
@@ -104,6 +111,18 @@ class Cluster:
             if found:
                 return dict(found)
             await asyncio.sleep(min(0.1, left))
+
+    async def look(self) -> None:
+        """Finds out whether the client reaches all workers itself; what goes through the scheduler is packed and unpacked twice."""
+
+        async def answers(worker: str) -> bool:
+            try:
+                await asyncio.wait_for(self.client.rpc(worker).identity(), _REACHED)
+            except (TimeoutError, OSError, CommClosedError):
+                return False
+            return True
+
+        self.direct = all(await asyncio.gather(*map(answers, await self.threads())))
 
     def _gone(self) -> ClusterError:
         return ClusterError(
@@ -187,59 +206,87 @@ class Cluster:
         self.rounds.append(round)
         return answers
 
-    async def _call(
-        self, name: str, function: Callable[..., dict[str, Any]], call: dict[str, Any], home: Home, round: Round
-    ) -> dict[str, Any]:
-        first, repeated = home.worker, False
-        for attempt in range(ATTEMPTS):
-            try:
-                if home.data is None or home.data.status in ("cancelled", "lost", "error"):
-                    await self._made_again(home)
-                future = self.client.submit(
-                    function,
-                    call,
-                    home.data,
-                    home.recipe,
-                    key=self._key(name, home, attempt),
-                    workers=[home.worker] if home.worker else None,
-                    allow_other_workers=True,
-                    pure=False,
-                )
-                answer: dict[str, Any] = await self.client.gather(future, asynchronous=True)
-            except _FAULTS as fault:
-                if isinstance(fault, asyncio.CancelledError) and _is_cancelling():
-                    raise
-                if self.client.status != "running":
-                    # Whoever guards this says so, or the scheduler comes back.
-                    await asyncio.sleep(_LOOK)
-                await self._made_again(home, fault)
-                home.worker = None
-                self.place(await self.threads())
-                repeated = True
-                round.repeated += 1
-                continue
-            if answer["worker"] != first and not repeated:
-                # Dask made it again by itself, or the worker was gone before it began.
-                round.repeated += 1
-            home.worker = answer["worker"]
-            return answer
-        shown = ", ".join(map(repr, home.tasks[:4])) + (", …" if len(home.tasks) > 4 else "")
-        raise ClusterError(
-            f"batch {home.number} (the tasks {shown}) was lost {ATTEMPTS} times, first on the worker {first}: its workers die, of memory "
-            "perhaps; give them more, or make smaller batches, batches=…"
-        )
-
-    async def _made_again(self, home: Home, fault: BaseException | None = None) -> None:
-        """Data that the cluster cannot make again by itself."""
-        if home.data is not None and home.data.status not in ("cancelled", "lost", "error"):
+    async def _bring(self, home: Home, fault: BaseException | None = None) -> None:
+        """Brings data and recipe of a batch to its worker, so that its evaluation waits for nothing that is lost with another worker."""
+        # What a task made Dask makes again by itself, and calls it lost until it has.
+        gone = ("cancelled", "error") if home.again is None else ("cancelled", "error", "lost")
+        is_lost = home.data is None or home.data.status in gone
+        if home.worker in (home.near, home.built) and not is_lost:
             return
-        if home.again is None:
+        if home.again is not None:
+            await home.again(home)
+        elif home.data is None or is_lost:
             raise ClusterError(
                 f"the data of batch {home.number} (the tasks {', '.join(map(repr, home.tasks[:4]))}, …) is lost with its worker and cannot "
                 "be made again: give delayed partitions or a dask DataFrame rather than data scattered by hand"
                 f"{'' if fault is None else f' ({fault})'}"
             )
-        await home.again(home)
+        else:
+            home.data = self.hand_over("data", home, home.data)
+        if home.recipe is not None:
+            home.recipe = self.hand_over("recipe", home, home.recipe)
+        home.near = home.worker
+
+    def hand_over(self, name: str, home: Home, value: Any) -> Future:
+        """A value for a batch, on its worker: by a task, so that Dask can make it again."""
+        return self.client.submit(
+            _worker.as_it_is,
+            value,
+            key=self._key(name, home, 0),
+            workers=[home.worker] if home.worker else None,
+            allow_other_workers=True,
+            pure=False,
+        )
+
+    async def _call(
+        self, name: str, function: Callable[..., dict[str, Any]], call: dict[str, Any], home: Home, round: Round
+    ) -> dict[str, Any]:
+        first, repeated = home.worker, False
+        fault: BaseException | None = None
+        for attempt in range(ATTEMPTS):
+            try:
+                has_engine = home.built == home.worker
+                if not has_engine:
+                    await self._bring(home, fault)
+                # Whoever has the engine needs nothing else, and so loses nothing with another worker.
+                rows, recipe = (None, None) if has_engine else (home.data, home.recipe)
+                future = self.client.submit(
+                    function,
+                    call,
+                    rows,
+                    recipe,
+                    key=self._key(name, home, attempt),
+                    workers=[home.worker] if home.worker else None,
+                    allow_other_workers=True,
+                    pure=False,
+                )
+                answer: dict[str, Any] = await self.client.gather(future, direct=self.direct, asynchronous=True)
+            except _FAULTS as found:
+                fault = found
+                if isinstance(fault, asyncio.CancelledError) and _is_cancelling():
+                    raise
+                if self.client.status != "running":
+                    # Whoever guards this says so, or the scheduler comes back.
+                    await asyncio.sleep(_LOOK)
+                home.worker = home.built = None
+                self.place(await self.threads())
+            else:
+                if not answer["absent"]:
+                    if answer["worker"] != first and not repeated:
+                        # Dask made it again by itself, or the worker was gone before it began.
+                        round.repeated += 1
+                    home.worker = answer["worker"]
+                    home.built = home.worker if answer["has_engine"] else None
+                    return answer
+                # The worker with the engine is gone, and Dask asked this one.
+                home.worker, home.built = answer["worker"], None
+            round.repeated += not repeated
+            repeated = True
+        shown = ", ".join(map(repr, home.tasks[:4])) + (", …" if len(home.tasks) > 4 else "")
+        raise ClusterError(
+            f"batch {home.number} (the tasks {shown}) was lost {ATTEMPTS} times, first on the worker {first}: its workers die, of memory "
+            "perhaps; give them more, or make smaller batches, batches=…"
+        )
 
     async def forget(self) -> None:
         """Gives back the workers' memory."""

@@ -11,7 +11,7 @@ import numpy as np
 from distributed import Client, Future
 
 from .._base import MKLEstimator
-from ._cluster import Cluster, Home
+from ._cluster import ATTEMPTS, Cluster, Home
 from ._errors import ClusterError
 from ._pieces import Columns, Piece, Summary, merged, part, read_piece, summary
 
@@ -103,7 +103,7 @@ def _summary(read: _Read | None, kind: str) -> Summary | None:
 
 async def pieces_of(cluster: Cluster, estimator: MKLEstimator, data: Given) -> Pieces:
     """Reads all pieces; empty ones are left out."""
-    await cluster.threads()
+    await cluster.look()
     client: Client = cluster.client
     read: list[Any]
     if data.is_here:
@@ -209,6 +209,7 @@ async def batched(pieces: Pieces, batches: int | None) -> None:
             workers=[home.worker] if home.worker else None,
             allow_other_workers=True,
         )
+        home.near = home.worker
 
 
 @dataclass
@@ -219,11 +220,20 @@ class _Scatter:
     rows: Piece
 
     async def __call__(self, home: Home) -> None:
-        threads = await self.cluster.threads()
-        if home.worker not in threads:
-            home.worker = None
-            self.cluster.place(threads)
-        try:
-            home.data = await self.cluster.client.scatter(self.rows, workers=[home.worker], hash=False, asynchronous=True)
-        except (OSError, TimeoutError) as error:
-            raise ClusterError(f"the rows of batch {home.number} could not be sent to the worker {home.worker}: {error}") from None
+        for attempt in range(ATTEMPTS):
+            threads = await self.cluster.threads()
+            if home.worker not in threads:
+                home.worker = None
+                self.cluster.place(threads)
+            try:
+                home.data = await self.cluster.client.scatter(
+                    self.rows, workers=[home.worker], direct=self.cluster.direct, hash=False, asynchronous=True
+                )
+            except (OSError, TimeoutError) as found:
+                # It has just gone, and the scheduler will soon know.
+                error = found
+                await asyncio.sleep(0.2 * 2**attempt)
+                continue
+            home.near = home.worker
+            return
+        raise ClusterError(f"the rows of batch {home.number} could not be sent to the worker {home.worker}: {error}")

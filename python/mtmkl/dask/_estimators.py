@@ -255,9 +255,9 @@ class _OnCluster(MKLEstimator):
         return described
 
     def _hand_out(self, cluster: Cluster, name: str, values: list[Any]) -> None:
-        """Each batch's own: by a task, so that Dask can make it again."""
+        """Each batch's own."""
         for home, value in zip(cluster.homes, values, strict=True):
-            home.recipe = cluster.client.submit(_as_it_is, value, pure=False, key=f"mtmkl-{name}-{cluster.run}-{home.number}")
+            home.recipe = cluster.hand_over(name, home, value)
 
     def _warn(self, model: _core.Model, storages: set[str]) -> None:
         if not model.converged:
@@ -306,10 +306,6 @@ def _on_block(rows: Any, tasks: Any, model: Any, method: str, columns: int | Non
 
 def _on_block_of_one(rows: Any, model: Any, method: str, task: Any) -> Any:
     return getattr(model, method)(rows, task=task)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _order(described: list[dict[str, Any]], has_tasks: bool) -> list[tuple[int, int]]:

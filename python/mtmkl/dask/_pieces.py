@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,25 @@ class Summary:
     high: Vector | None = None
     weight: float = 0.0
     sums: Vector | None = None
+
+
+#: Rows that are looked at together: what is made of all at once is memory that the machine has to clear first.
+BLOCK = 1 << 15
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """Rows from 0 to ``count``, some at a time."""
+    return (slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK))
+
+
+def squares(rows: NDArray[np.float64], weights: Vector | None, mean: Vector) -> Vector:
+    """Σ w (x − mean)² by column."""
+    total = np.zeros(rows.shape[1])
+    for own in blocks(len(rows)):
+        off = rows[own] - mean
+        off *= off
+        total += off.sum(axis=0) if weights is None else weights[own] @ off
+    return total
 
 
 def aligned(array: NDArray[Any], kind: Any = np.float64) -> NDArray[Any]:
@@ -128,20 +147,31 @@ def summary(read: tuple[Piece, Columns], kind: str) -> Summary:
         has[codes[counts], own[counts]] = True
         for name, of_task in zip(names, has, strict=True):
             found.classes[name] = classes[of_task].tolist()
-    used = piece.rows[counts]
+    used, weights = _counting(piece)
     if len(used):
-        weights = piece.weights[counts]
         found.low, found.high = used.min(axis=0), used.max(axis=0)
         found.weight, found.sums = float(weights.sum()), weights @ used
     return found
 
 
+def _counting(piece: Piece) -> tuple[NDArray[np.float64], Vector]:
+    """The rows that count, and how often."""
+    counts = piece.weights > 0
+    if counts.all():
+        return piece.rows, piece.weights
+    return piece.rows[counts], piece.weights[counts]
+
+
 def spread(read: tuple[Piece, Columns], mean: Vector, low: Vector, high: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """Σ w (x − mean)² by column, and whether all values are the least or the largest of all."""
-    piece, _ = read
-    counts = piece.weights > 0
-    used = piece.rows[counts]
-    return piece.weights[counts] @ (used - mean) ** 2, np.all((used == low) | (used == high), axis=0)
+    used, weights = _counting(read[0])
+    is_binary = np.ones(len(mean), dtype=bool)
+    for own in blocks(len(used)):
+        values = used[own]
+        is_binary &= np.all((values == low) | (values == high), axis=0)
+        if not is_binary.any():
+            break
+    return squares(used, weights, mean), is_binary
 
 
 def part(read: tuple[Piece, Columns], first: int, tasks: set[str] | None) -> Piece:

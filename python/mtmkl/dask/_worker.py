@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._base import MKLEstimator, Vector, weigh
 from .._types import Limits, Set, Task
-from ._pieces import Piece, aligned
+from ._pieces import Piece, aligned, squares
 
 #: Bytes of the part of a worker's memory that kernel matrices may take: the rest is for data, for what passes, and for Dask.
 SHARE_OF_MEMORY = 0.7
@@ -131,11 +131,16 @@ def _sets(piece: Piece, frame: Frame) -> Sets:
     return Sets(names, rows, origins, tasks, totals)
 
 
+def as_it_is(value: Any) -> Any:
+    """What a task is of that only keeps a value somewhere."""
+    return value
+
+
 def _named(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Does the work; what is wrong with the data is said with the worker's address, and the worker lives on."""
     address = get_worker().address
     try:
-        return {**work(), "worker": address}
+        return {"absent": False, "has_engine": False, **work(), "worker": address}
     except (ValueError, MemoryError) as error:
         raise type(error)(f"{error} (on the worker {address})") from None
 
@@ -151,10 +156,11 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
             for task in sets.tasks:
                 machines[task["samples"]].append(task["name"])
             measured: list[NDArray[np.float64]] = []
-            used = [sets.rows[own] for own in sets.origins]
-            for own in used:
-                measured.append(np.ascontiguousarray(own[_core.measured_rows(np.ascontiguousarray(own), call["sets"]).astype(np.intp)]))
-            together = np.concatenate(used)
+            for own in sets.origins:
+                rows = np.ascontiguousarray(sets.rows[own])
+                measured.append(rows[_core.measured_rows(rows, call["sets"]).astype(np.intp)])
+            used = np.concatenate(sets.origins)
+            together = sets.rows if len(used) == len(sets.rows) else sets.rows[used]
             mean = together.mean(axis=0)
             return {
                 "names": sets.names,
@@ -162,18 +168,19 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
                 "totals": sets.totals,
                 "samples": [len(own) for own in sets.origins],
                 # One array of all sets, which are cut apart again by their lengths: thousands of small ones take Dask long to send.
-                "origins": piece.positions[np.concatenate(sets.origins)],
+                "origins": piece.positions[used],
                 "measured": np.concatenate(measured),
                 "measured_samples": [len(own) for own in measured],
-                "moments": (float(len(together)), mean, ((together - mean) ** 2).sum(axis=0)),
+                "moments": (float(len(together)), mean, squares(together, None, mean)),
             }
 
     return _named(work)
 
 
-def _prepared(call: dict[str, Any], entry: Entry, piece: Piece, recipe: Recipe) -> _core.Batch:
+def _prepared(call: dict[str, Any], entry: Entry, piece: Piece | None, recipe: Recipe | None) -> _core.Batch:
     """The engine of a batch, at the level that the client is at: the one that is kept, or a new one."""
     if entry.batch is None:
+        assert piece is not None and recipe is not None
         sets = entry.sets or _sets(piece, recipe.frame)
         weigh(sets.tasks, recipe.shares, sets.origins)
         entry.sets = None
@@ -210,27 +217,37 @@ def _memory(wanted: float) -> float:
     return float(min(wanted, max(left, 1e-3)))
 
 
-def evaluate(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
-    """J and its derivatives for the tasks of a batch at the client's θ."""
+def _on_engine(
+    call: dict[str, Any], piece: Piece | None, recipe: Recipe | None, work: Callable[[Entry, _core.Batch], dict[str, Any]]
+) -> dict[str, Any]:
+    """Does the work with the engine of a batch. Who neither has it nor is given what it is made of says that it is absent."""
 
-    def work() -> dict[str, Any]:
-        started = time.perf_counter()
+    def with_engine() -> dict[str, Any]:
         entry = _entry(call["run"], call["batch"])
         with entry.lock:
-            is_new = entry.batch is None
-            batch = _prepared(call, entry, piece, recipe)
-            prepared = time.perf_counter() - started
-            found = _evaluated(entry, batch, call["number"], call["theta"], call)
-            return {
-                **found,
-                "token": entry.tokens[call["number"]],
-                "is_new": is_new,
-                "kernel_seconds": prepared if is_new else 0.0,
-                "seconds": time.perf_counter() - started,
-                "storage": batch.storage,
-            }
+            if entry.batch is None and (piece is None or recipe is None):
+                return {"absent": True}
+            return {**work(entry, _prepared(call, entry, piece, recipe)), "has_engine": True}
 
-    return _named(work)
+    return _named(with_engine)
+
+
+def evaluate(call: dict[str, Any], piece: Piece | None, recipe: Recipe | None) -> dict[str, Any]:
+    """J and its derivatives for the tasks of a batch at the client's θ."""
+    started = time.perf_counter()
+
+    def work(entry: Entry, batch: _core.Batch) -> dict[str, Any]:
+        prepared = time.perf_counter() - started
+        found = _evaluated(entry, batch, call["number"], call["theta"], call)
+        return {
+            **found,
+            "token": entry.tokens[call["number"]],
+            "kernel_seconds": prepared if piece is not None else 0.0,
+            "seconds": time.perf_counter() - started,
+            "storage": batch.storage,
+        }
+
+    return _on_engine(call, piece, recipe, work)
 
 
 def _evaluated(entry: Entry, batch: _core.Batch, number: int, theta: NDArray[np.float64], call: dict[str, Any]) -> dict[str, Any]:
@@ -249,53 +266,44 @@ def _evaluated(entry: Entry, batch: _core.Batch, number: int, theta: NDArray[np.
     return found
 
 
-def coarser(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
+def coarser(call: dict[str, Any], piece: Piece | None, recipe: Recipe | None) -> dict[str, Any]:
     """One level down, where the batch has one."""
 
-    def work() -> dict[str, Any]:
-        entry = _entry(call["run"], call["batch"])
-        with entry.lock:
-            batch = _prepared(call, entry, piece, recipe)
-            # Whoever is asked twice is there already.
-            return {"found": batch.depth > call["level"] or batch.descend()}
+    def work(_: Entry, batch: _core.Batch) -> dict[str, Any]:
+        # Whoever is asked twice is there already.
+        return {"found": batch.depth > call["level"] or batch.descend()}
 
-    return _named(work)
+    return _on_engine(call, piece, recipe, work)
 
 
-def finer(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
+def finer(call: dict[str, Any], piece: Piece | None, recipe: Recipe | None) -> dict[str, Any]:
     """One level up, from where the coarser problem has got to, or as if it had not been."""
 
-    def work() -> dict[str, Any]:
-        entry = _entry(call["run"], call["batch"])
-        with entry.lock:
-            batch = _prepared(call, entry, piece, recipe)
-            while batch.depth > call["level"]:
-                batch.ascend(call["adopt"])
-            entry.tokens.clear()
-            return {}
+    def work(entry: Entry, batch: _core.Batch) -> dict[str, Any]:
+        while batch.depth > call["level"]:
+            batch.ascend(call["adopt"])
+        entry.tokens.clear()
+        return {}
 
-    return _named(work)
+    return _on_engine(call, piece, recipe, work)
 
 
-def finish(call: dict[str, Any], piece: Piece, recipe: Recipe) -> dict[str, Any]:
+def finish(call: dict[str, Any], piece: Piece | None, recipe: Recipe | None) -> dict[str, Any]:
     """The machines of the answer and the mixtures that prove its bound, as a model; or which evaluations are lost.
 
     With ``thetas`` lost ones are found again at the same θ. Those are other machines than the ones that the solver was told of, so that
     ``prove`` is to be asked for: what is proven is then proven by the very machines that are in the model.
     """
 
-    def work() -> dict[str, Any]:
-        entry = _entry(call["run"], call["batch"])
-        with entry.lock:
-            batch = _prepared(call, entry, piece, recipe)
-            needed = sorted(call["tokens"])
-            missing = [number for number in needed if entry.tokens.get(number) != call["tokens"][number]]
-            if missing and call["thetas"] is None:
-                return {"missing": missing}
-            for number in missing:
-                _evaluated(entry, batch, number, call["thetas"][number], {**call, "curvature": False, "keep": needed})
-            arguments = (aligned(call["theta"]), call["machines"], call["mixtures"])
-            proof = batch.prove(*arguments) if call["prove"] else None
-            return {"missing": [], "found_again": len(missing), "proof": proof, "model": batch.model(*arguments).to_bytes()}
+    def work(entry: Entry, batch: _core.Batch) -> dict[str, Any]:
+        needed = sorted(call["tokens"])
+        missing = [number for number in needed if entry.tokens.get(number) != call["tokens"][number]]
+        if missing and call["thetas"] is None:
+            return {"missing": missing}
+        for number in missing:
+            _evaluated(entry, batch, number, call["thetas"][number], {**call, "curvature": False, "keep": needed})
+        arguments = (aligned(call["theta"]), call["machines"], call["mixtures"])
+        proof = batch.prove(*arguments) if call["prove"] else None
+        return {"missing": [], "found_again": len(missing), "proof": proof, "model": batch.model(*arguments).to_bytes()}
 
-    return _named(work)
+    return _on_engine(call, piece, recipe, work)

@@ -174,13 +174,19 @@ impl LocalEngine {
     /// Tasks with the same samples, together, as far as they are alike.
     fn groups(&self, are_alike: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
+        // Those of each sample set: of thousands, each is looked for among its own only.
+        let mut of_set: Vec<Vec<usize>> = vec![Vec::new(); self.grams.len()];
         for (number, task) in self.tasks.iter().enumerate() {
-            let same = groups.iter_mut().find(|group| {
-                self.tasks[group[0]].has_samples_of(task) && are_alike(group[0], number)
+            let known = &mut of_set[task.samples];
+            let same = known.iter().copied().find(|&group| {
+                let first = groups[group][0];
+                self.tasks[first].view == task.view && are_alike(first, number)
             });
-            match same {
-                Some(group) => group.push(number),
-                None => groups.push(vec![number]),
+            if let Some(group) = same {
+                groups[group].push(number);
+            } else {
+                known.push(groups.len());
+                groups.push(vec![number]);
             }
         }
         groups
@@ -260,17 +266,29 @@ impl LocalEngine {
     /// U_m = K_mβ for every task whose β changed: tasks with the same samples together, whatever their θ.
     fn refresh(&mut self) {
         let groups = self.groups(|_, _| true);
+        let (grams, tasks) = (&self.grams, &self.tasks);
         let mut slots: Vec<Option<&mut State>> = self.states.iter_mut().map(Some).collect();
-        for group in groups {
-            let grams = self.tasks[group[0]].seen_in(&self.grams);
-            let images: Vec<Image<'_>> = group
-                .iter()
-                .filter_map(|&task| slots[task].take()?.outdated(grams))
-                .collect();
+        let jobs: Vec<(TaskGrams<'_>, Vec<&mut State>)> = (groups.iter())
+            .map(|group| {
+                let states = group.iter().filter_map(|&task| slots[task].take());
+                (tasks[group[0]].seen_in(grams), states.collect())
+            })
+            .collect();
+        let make = |(grams, mut states): (TaskGrams<'_>, Vec<&mut State>)| {
+            let states = states.iter_mut();
+            let images: Vec<Image<'_>> = states.filter_map(|state| state.outdated(grams)).collect();
             if !images.is_empty() {
-                self.pool.install(|| grams.images(images));
+                grams.images(images);
             }
-        }
+        };
+        let is_parallel = self.room.is_parallel;
+        self.pool.install(|| {
+            if is_parallel {
+                jobs.into_par_iter().for_each(make);
+            } else {
+                jobs.into_iter().for_each(make);
+            }
+        });
     }
 
     pub(super) fn is_streamed(&self) -> bool {

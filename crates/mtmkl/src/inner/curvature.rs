@@ -7,6 +7,11 @@ use crate::ledger::{Ledger, bytes_of};
 use crate::linalg::{self, axpy};
 use crate::span::Span;
 
+/// The part of each H_mm that may be left out: steps are as good without it, whatever the scales of kernels.
+const LEFT: f64 = 1e-9;
+/// With more kernels than this a smaller factor is only made where there are more rows than kernels: finding it takes rank² M operations.
+const MANY: usize = 512;
+
 /// H = F'F, the M × M second derivative of one task's J in θᵗ, kept as its factor F (rank × M); or H = BF'FB' where kernels are combinations of
 /// fewer, F one number for each of these.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,18 +34,21 @@ impl Curvature {
         }
     }
 
-    /// Of √κ V, or of a factor with fewer rows of the same V'V where V has more rows than columns.
+    /// Of √κ V, with as few rows as it takes: kernels that are nearly alike bend J nearly alike, and everything that is made of H costs by its rank.
     pub(super) fn of(mut block: Vec<f64>, kernels: usize, scale: f64, ledger: &Ledger) -> Self {
         let root = scale.sqrt();
         for value in &mut block {
             *value *= root;
         }
-        let factor = if block.len() > kernels * kernels {
-            // The matrix, and as much again for its factor.
-            let _memory = ledger.take(bytes_of::<f64>(2 * kernels * kernels));
-            let mut gram = vec![0.0; kernels * kernels];
-            linalg::add_gram(&block, kernels, &mut gram);
-            linalg::semidefinite_factor(gram, kernels)
+        let most = block.len().min(kernels * kernels);
+        let factor = if kernels <= MANY || most < block.len() {
+            let _memory = ledger.take(bytes_of::<f64>(most));
+            let factor = linalg::low_rank_rows(&block, kernels, LEFT);
+            if factor.len() < block.len() {
+                factor
+            } else {
+                block
+            }
         } else {
             block
         };

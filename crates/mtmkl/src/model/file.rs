@@ -442,7 +442,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.names().contains(&name)
+        self.0.tensor(name).is_ok()
     }
 
     fn support_set(&self, number: usize, header: SetHeader) -> Result<SupportSet> {

@@ -4,7 +4,7 @@
 //! and takes off them what the predictor's own products would add. Both have the same matrix.
 
 use super::epigraph::{Epigraph, EpigraphStep};
-use super::kkt::{Hessian, KktSystem};
+use super::kkt::{Hessian, KktSystem, MOST_REFINEMENTS};
 use super::model::{Iterate, Pieces, Workspace};
 use super::term::Direction;
 use crate::grid::Grid;
@@ -121,7 +121,13 @@ impl Workspace<'_> {
         let right = self.right_hand_sides(&at.terms, &descent, |number, term, own| {
             term.right_hand_side(own, mu, predicted.map(|all| &all.terms[number]))
         });
-        let dx = system.solve(&right)?;
+        // The predictor only says how much to centre, and by which products the corrector is off.
+        let refinements = if predicted.is_some() {
+            MOST_REFINEMENTS
+        } else {
+            0
+        };
+        let dx = system.solve(&right, refinements)?;
         // A constant term does not move.
         let moves = dx.iter().zip(&at.terms).map(|(dx, term)| {
             if term.is_variable() {

@@ -63,7 +63,7 @@ const MANY: usize = 512;
 /// A residual of this part of the right-hand side is rounding.
 const REFINED: f64 = 1e-13;
 /// So often at most an answer is refined; one that is no better for it by then never will be.
-const MOST_REFINEMENTS: usize = 3;
+pub(super) const MOST_REFINEMENTS: usize = 3;
 
 /// x and all multipliers.
 #[derive(Debug)]
@@ -153,12 +153,12 @@ impl<'a> KktSystem<'a> {
     /// Solves for one right-hand side (a grid per term); `None` when the matrix is numerically singular.
     ///
     /// The pieces differ by many orders of magnitude near the solution, so the answer is refined by its own residual, in the
-    /// bordered form where nothing is divided by a small number.
-    pub(super) fn solve(&self, right: &[Grid]) -> Option<Vec<Grid>> {
+    /// bordered form where nothing is divided by a small number, at most so often.
+    pub(super) fn solve(&self, right: &[Grid], refinements: usize) -> Option<Vec<Grid>> {
         let size = norm(right);
         let mut answer = self.solve_once(right.to_vec(), self.no_multipliers())?;
         let mut last = f64::INFINITY;
-        for _ in 0..MOST_REFINEMENTS {
+        for _ in 0..refinements {
             let mut target = self.no_multipliers();
             let residual = self.residual(right, &answer, &mut target);
             let left = norm(&residual) + target.size();
@@ -345,7 +345,7 @@ fn eliminate_tasks<'a>(
             }
             return Some((None, schur));
         }
-        let block = SumBlock::of_task(rows, matrices, hessian)?;
+        let block = SumBlock::of_task(rows, matrices, hessian, is_shared)?;
         if is_shared {
             block.add_schur(hessian, &mut schur)?;
         }

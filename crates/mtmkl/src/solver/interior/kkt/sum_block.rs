@@ -52,9 +52,16 @@ enum SumSolver<'a> {
 const JITTER: f64 = 1e-14;
 
 impl<'a> SumSolver<'a> {
-    fn new(inverse_sum: &[f64], hessian: Hessian<'a>, schur: Option<Vec<f64>>) -> Option<Self> {
+    /// `is_shared` says that [`SumBlock::add_schur`] will want I + F S̃ F', too.
+    fn new(
+        inverse_sum: &[f64],
+        hessian: Hessian<'a>,
+        schur: Option<Vec<f64>>,
+        is_shared: bool,
+    ) -> Option<Self> {
         let m = inverse_sum.len();
-        if schur.is_none() && is_low(hessian.rank(m), m) {
+        let rank = hessian.rank(m);
+        if schur.is_none() && (is_low(rank, m) || is_shared && rank <= m) {
             let mut inverse = hessian.shares(inverse_sum);
             for (value, s) in inverse.iter_mut().zip(inverse_sum) {
                 *value *= s;
@@ -146,13 +153,15 @@ fn low_rank_factor(inverse_sum: &[f64], rows: &[f64]) -> Option<Cholesky> {
 }
 
 impl<'a> SumBlock<'a> {
-    /// The rows of one task, which feel its curvature.
+    /// The rows of one task, which feel its curvature; `is_shared` where there are nodes above it.
     pub(super) fn of_task(
         rows: &[RowId],
         matrices: &'a [Vec<RowMatrix>],
         hessian: Hessian<'a>,
+        is_shared: bool,
     ) -> Option<Self> {
-        Self::new(std::slice::from_ref(&rows), matrices, hessian, None)
+        let rows = std::slice::from_ref(&rows);
+        Self::new(rows, matrices, hessian, None, is_shared)
     }
 
     /// The rows of all nodes, which feel what the tasks leave: a dense matrix of (nodes · M)².
@@ -161,7 +170,7 @@ impl<'a> SumBlock<'a> {
         matrices: &'a [Vec<RowMatrix>],
         schur: Vec<f64>,
     ) -> Option<Self> {
-        Self::new(nodes, matrices, Hessian::NONE, Some(schur))
+        Self::new(nodes, matrices, Hessian::NONE, Some(schur), false)
     }
 
     fn new<R: AsRef<[RowId]>>(
@@ -169,6 +178,7 @@ impl<'a> SumBlock<'a> {
         matrices: &'a [Vec<RowMatrix>],
         hessian: Hessian<'a>,
         schur: Option<Vec<f64>>,
+        is_shared: bool,
     ) -> Option<Self> {
         let rows: Vec<RowId> = nodes.iter().flat_map(AsRef::as_ref).copied().collect();
         let numbers = nodes.iter().enumerate();
@@ -185,7 +195,7 @@ impl<'a> SumBlock<'a> {
                 *sum += value.recip();
             }
         }
-        let solver = SumSolver::new(&inverse_sum, hessian, schur)?;
+        let solver = SumSolver::new(&inverse_sum, hessian, schur, is_shared)?;
         let borders = rows.iter().enumerate();
         let borders = borders
             .flat_map(|(at, id)| matrix(id).borders.iter().map(move |border| (at, border)))
@@ -317,10 +327,17 @@ impl<'a> SumBlock<'a> {
                 out[i * m + i] += b * share;
             }
         }
-        let pairs = shares.iter().zip(&self.inverse_sum);
-        let inverse: Vec<f64> = pairs.map(|(share, s)| share * s).collect();
-        let mut half = hessian.all_rows().into_owned();
-        let factor = low_rank_factor(&inverse, &half)?;
+        let own: Cholesky;
+        let (factor, mut half) = match &self.solver {
+            SumSolver::LowRank { factor, rows, .. } => (factor, rows.to_vec()),
+            SumSolver::Dense { .. } => {
+                let pairs = shares.iter().zip(&self.inverse_sum);
+                let inverse: Vec<f64> = pairs.map(|(share, s)| share * s).collect();
+                let rows = hessian.all_rows().into_owned();
+                own = low_rank_factor(&inverse, &rows)?;
+                (&own, rows)
+            }
+        };
         for row in half.chunks_exact_mut(m) {
             for (value, share) in row.iter_mut().zip(&shares) {
                 *value *= share;

@@ -120,7 +120,7 @@ impl Pieces {
             KktSystem::new(&self.matrices, &self.couplings, &layout, &hessians, kernels).unwrap();
         let none = system.no_multipliers();
         let answer = system.solve_once(self.right.clone(), none).unwrap();
-        let refined = system.solve(&self.right).unwrap();
+        let refined = system.solve(&self.right, MOST_REFINEMENTS).unwrap();
         let mut target = system.no_multipliers();
         let left = system.residual(&self.right, &answer, &mut target);
         assert!(norm(&left) + target.size() < 1e-8);

@@ -1,6 +1,6 @@
 //! A term's step fulfils every equation of the Newton system that it was eliminated from, for each kind of constraint.
 
-use super::super::kkt::{Hessian, KktSystem, Layout};
+use super::super::kkt::{Hessian, KktSystem, Layout, MOST_REFINEMENTS};
 use super::*;
 use crate::random::Random;
 use crate::sharing::Reach;
@@ -84,7 +84,7 @@ fn step(state: &TermState, descent: &Grid, mu: f64, predicted: Option<&Direction
     let layout = Layout::new([Some(&Reach::Each)], ROWS);
     let system = KktSystem::new(&rows, &borders, &layout, &hessians, KERNELS).unwrap();
     let right = state.right_hand_side(descent, mu, predicted);
-    let dx = system.solve(&[right]).unwrap().remove(0);
+    let dx = system.solve(&[right], MOST_REFINEMENTS).unwrap().remove(0);
     state.direction(dx, mu, predicted)
 }
 
