@@ -4,6 +4,7 @@
 //! θ is outside of Ψ by is added to what P is allowed. The limit says what may be called feasible at all.
 
 use mtmkl::model::TaskModel;
+use mtmkl::sharing::Reach;
 use mtmkl::{Model, Samples, Task};
 
 use crate::machine::Domain;
@@ -78,24 +79,17 @@ pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) 
             }
         }
     }
-    for (what, stated, wanted) in [
+    for (what, stated, is_its) in [
         (
             "common",
             model.common(),
-            vec![(0..shape.tasks).collect::<Vec<usize>>()],
+            Reach::is_common as fn(&Reach, usize) -> bool,
         ),
-        (
-            "specific",
-            model.specific(),
-            (0..shape.tasks).map(|task| vec![task]).collect(),
-        ),
+        ("specific", model.specific(), Reach::is_specific),
     ] {
         let Some(stated) = stated else { continue };
-        let own = parts
-            .iter()
-            .filter(|part| rows_of(&part.reach, shape.tasks) == wanted);
         let mut expected = vec![0.0; stated.values().len()];
-        for part in own {
+        for part in parts.iter().filter(|part| is_its(&part.reach, shape.tasks)) {
             expected
                 .iter_mut()
                 .zip(part.weights.values())
@@ -106,8 +100,7 @@ pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) 
             .iter()
             .zip(&expected)
             .all(|(a, b)| (a - b).abs() <= FEASIBLE * largest);
-        // Of one task the common space and the task's own are the same rows.
-        if !is_same && shape.tasks > 1 {
+        if !is_same {
             let problem = format!("the weights `{what}` are not the sum of the parts that are so");
             failures.push(Failure::new(Quantity::Theta, problem));
         }

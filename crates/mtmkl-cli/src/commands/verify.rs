@@ -40,7 +40,11 @@ pub fn run(args: &VerifyArgs, registry: &Registry) -> Result<Outcome> {
     } else {
         output::show(&text(&verdict, &fit, dataset))?;
     }
-    Ok(if verdict.holds { Outcome::Done } else { Outcome::Refuted })
+    Ok(if verdict.holds {
+        Outcome::Done
+    } else {
+        Outcome::Refuted
+    })
 }
 
 /// The settings of the fit, which the model keeps, for this table.
@@ -93,7 +97,9 @@ fn moved(kernels: &mut [String], args: &VerifyArgs) -> Result<()> {
             let Some(options) = spec.strip_prefix("precomputed:") else {
                 continue;
             };
-            let old = options.strip_prefix("path=").or_else(|| options.strip_prefix("name="));
+            let old = options
+                .strip_prefix("path=")
+                .or_else(|| options.strip_prefix("name="));
             let old = Path::new(old.unwrap_or(options));
             if old.file_stem() == file.file_stem() {
                 *spec = format!("precomputed:path={}", file.display());
@@ -121,8 +127,17 @@ fn place(fit: &Fit, dataset: &Dataset, row: Row) -> Option<String> {
 fn located(error: Error, fit: &Fit, dataset: &Dataset) -> anyhow::Error {
     let file = &fit.table.source;
     match &error {
-        Error::Row { set, row, what, stated, found } => {
-            let at = Row { set: *set, position: *row };
+        Error::Row {
+            set,
+            row,
+            what,
+            stated,
+            found,
+        } => {
+            let at = Row {
+                set: *set,
+                position: *row,
+            };
             let at = place(fit, dataset, at).map_or(String::new(), |place| format!(", {place}"));
             anyhow!(
                 "{file}{at}: this is not the row that the model was fitted on: its {what}, as kernels see it, is {stated} in the model and \
@@ -135,7 +150,13 @@ fn located(error: Error, fit: &Fit, dataset: &Dataset) -> anyhow::Error {
 
 /// A failure in words, with the place in the user's file.
 fn said(failure: &Failure, fit: &Fit, dataset: &Dataset) -> String {
-    let Failure { quantity, task, row, problem, .. } = failure;
+    let Failure {
+        quantity,
+        task,
+        row,
+        problem,
+        ..
+    } = failure;
     let mut text = quantity.name().to_string();
     if let Some(task) = task {
         text += &format!(" of task `{task}`");
@@ -149,7 +170,11 @@ fn said(failure: &Failure, fit: &Fit, dataset: &Dataset) -> String {
 fn json(verdict: &Verdict, fit: &Fit, dataset: &Dataset) -> Result<serde_json::Value> {
     let mut object = serde_json::to_value(verdict)?;
     object["table"] = json!(fit.table.source);
-    for (failure, own) in verdict.failures.iter().zip(object["failures"].as_array_mut().into_iter().flatten()) {
+    for (failure, own) in verdict
+        .failures
+        .iter()
+        .zip(object["failures"].as_array_mut().into_iter().flatten())
+    {
         own["place"] = json!(failure.row.and_then(|row| place(fit, dataset, row)));
     }
     Ok(object)
@@ -157,7 +182,9 @@ fn json(verdict: &Verdict, fit: &Fit, dataset: &Dataset) -> Result<serde_json::V
 
 fn text(verdict: &Verdict, fit: &Fit, dataset: &Dataset) -> String {
     let (objective, bound, gap) = (&verdict.objective, &verdict.bound, &verdict.gap);
-    let tolerance = gap.tolerance.map_or(String::new(), |tolerance| format!(", asked for {tolerance:e}"));
+    let tolerance = gap.tolerance.map_or(String::new(), |tolerance| {
+        format!(", asked for {tolerance:e}")
+    });
     let mut text = format!(
         "{} of {}, {}\n\nstatus     {}\nobjective  stated {:?}, found {:?}, rounding {:.1e}\nbound      stated {:?}, found {:?}, rounding \
          {:.1e}\ngap        stated {:.4e}, found {:.4e}{tolerance}\n\n",

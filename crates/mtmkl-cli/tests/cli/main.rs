@@ -25,6 +25,7 @@ mod storage;
 mod transfer;
 mod tune;
 mod usual_search;
+mod verify;
 
 /// The program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mtmkl");
