@@ -47,12 +47,12 @@ impl Found {
 
     /// Whether the machines are as good as is claimed, but for rounding.
     pub(crate) fn reaches(&self, objective: f64) -> bool {
-        let primal = self.primal();
+        let primal = self.upper();
         primal.value <= objective + primal.allowance
     }
 
     /// P = Σ_t P_t.
-    fn primal(&self) -> Rounded {
+    fn upper(&self) -> Rounded {
         let values = self.primals.iter().map(|(primal, _)| primal);
         let sizes: f64 = values.clone().map(|primal| primal.value.abs()).sum();
         let quadratic: f64 = self
@@ -79,7 +79,7 @@ impl Found {
     }
 
     /// D = Σ_t constant_t − σ_Ψ(s).
-    fn dual(&self) -> Rounded {
+    fn lower(&self) -> Rounded {
         let mut value: Sum = self
             .constants
             .iter()
@@ -172,7 +172,7 @@ pub(crate) fn judged(
     mut failures: Vec<Failure>,
 ) -> Verdict {
     let outcome = model.outcome();
-    let (primal, dual) = (found.primal(), found.dual());
+    let (primal, dual) = (found.upper(), found.lower());
     let claims = Claims {
         model,
         found,

@@ -358,7 +358,7 @@ mod tests {
                         error: 0.0,
                     });
                     assert!(
-                        (moved.value - centre.value).abs() <= centre.error,
+                        (moved.value - centre.value).abs() <= centre.error * (1.0 + 1e-12),
                         "{text} at {at}"
                     );
                 }

@@ -324,7 +324,10 @@ mod tests {
                                 .collect();
                             let larger: Vec<&[f64]> = larger.iter().map(Vec::as_slice).collect();
                             // What costs little is not at its bound.
-                            let is_at_bound = expected > 0.0 || !library.contains_zero();
+                            // Nor is what lies between 0 and a prior.
+                            let has_prior = json.to_string().contains("prior");
+                            let is_at_bound =
+                                !has_prior && (expected > 0.0 || !library.contains_zero());
                             assert!(
                                 !is_at_bound
                                     || part.values().iter().all(|v| *v == 0.0)
@@ -338,6 +341,15 @@ mod tests {
             }
         }
         assert!(seen > 500, "{seen}");
+    }
+
+    #[test]
+    fn a_prior_has_a_ball_around_it() {
+        let json = serde_json::json!({"name": "prior-ball", "prior": [1.0, 1.0], "radius": 0.5});
+        let term = &terms(&json, 1, 2).unwrap()[0];
+        assert_eq!(term.violation(&[&[1.0, 1.5]]), 0.0);
+        assert!((term.violation(&[&[1.0, 1.6]]) - 0.1).abs() < 1e-12);
+        assert!(term.violation(&[&[f64::NAN, 1.0]]).is_nan());
     }
 
     #[test]
