@@ -635,7 +635,12 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         """The problem that `fit` would solve on these data, which is not solved."""
         seen: list[Problem] = []
         other = clone(self)
-        other._learn = seen.append  # type: ignore[method-assign]
+
+        def learn(problem: Problem) -> None:
+            seen.append(problem)
+            other._model = self._model
+
+        other._learn = learn
         with warnings.catch_warnings():
             # They were said when it was fitted.
             warnings.simplefilter("ignore")

@@ -33,7 +33,7 @@ CASES = {
     "transfer": (MKLClassifier(transfer="all,own"), X, LABELS, {"task": TASKS}),
     "equal rows": (MKLClassifier(["linear", "rbf"]), np.vstack([X, X[:20]]), np.concatenate([LABELS, LABELS[:20]]), {}),
     "sparse": (MKLClassifier(["linear", "rbf"]), sparse.csr_array(np.where(abs(X) > 1.2, X, 0)), LABELS, {}),
-    "callable": (MKLClassifier([("k", lambda a, b: a @ b.T, None), "rbf"]), X, LABELS, {}),
+    "callable": (MKLClassifier([("k", lambda a, b: a @ b.T, slice(None)), "rbf"]), X, LABELS, {}),
     "stopped": (MKLClassifier(sharing="pscs", max_iter=1, tol=1e-9), X, LABELS, {"task": TASKS}),
     "regression": (MKLRegressor(machine="svr"), X, VALUES, {"task": TASKS}),
     "ridge": (MKLRegressor(machine="krr", sharing=Independent(p=1.5)), X, VALUES, {"task": TASKS, "sample_weight": WEIGHTS}),

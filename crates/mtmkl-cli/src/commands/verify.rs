@@ -28,7 +28,10 @@ pub fn run(args: &VerifyArgs, registry: &Registry) -> Result<Outcome> {
     let mut settings = settings_of(&model, args, registry)?;
     let mut fit = Fit::open(&mut settings, "verify")?;
     // Rows as the model's own scales make them; were these changed, rows would not be those that it keeps.
+    let transfer = fit.frame.transfer.take();
     fit.frame = frame_of(&model)?;
+    // Notes name the groups of tasks; the kernels between them are made anew, and compared with the model's.
+    fit.frame.transfer = transfer;
     let sets = fit.sets(Equals::Merged)?;
     let dataset = &sets.dataset;
     let pool = choices::pool(args.threads)?;

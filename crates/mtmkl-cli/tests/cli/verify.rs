@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::fixture::{Folder, curve, sites, three_classes, two_classes, two_tasks};
+use crate::precomputed::npy;
 
 fn schema() -> jsonschema::Validator {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify.schema.json");
@@ -66,6 +67,46 @@ fn fits_of_every_kind_are_verified() {
             .collect();
         assert!(faults.is_empty(), "{fit}: {faults:#?}\n{object:#}");
     }
+}
+
+/// A winner of a search, sample weights, rows that stand twice, gaps, text in columns, and matrices that have moved.
+#[test]
+fn tables_become_samples_as_they_did_for_the_fit() {
+    let folder = Folder::new();
+    let table = two_classes(24);
+    let mut lines = table.lines();
+    let header = format!("{},weight,colour", lines.next().unwrap());
+    let rows: Vec<String> = lines
+        .enumerate()
+        .map(|(row, line)| format!("{line},{},{}", 1 + row % 3, ["red", "blue"][row % 2]))
+        .collect();
+    let twice: Vec<String> = rows.iter().chain(&rows[..9]).cloned().collect();
+    folder.file("t.csv", format!("{header}\n{}\n", twice.join("\n")));
+    folder.file("two.csv", &table);
+    for command in [
+        "fit t.csv --target label --sample-weight weight --one-hot colour",
+        "tune two.csv --target label --grid C=1,10 --folds 2 --grid sharing=lp,uniform",
+        "tune two.csv --target label --folds 2 --test-fraction 0.3",
+    ] {
+        let fitted = folder.run(&format!("{command} -o m.mtmkl"));
+        assert!(fitted.code < 2, "{command}: {}", fitted.stderr);
+        let data = command.split(' ').nth(1).unwrap();
+        folder.run(&format!("verify m.mtmkl {data}")).good();
+    }
+    let values: Vec<f64> = (0..24 * 24)
+        .map(|at| if at / 24 == at % 24 { 2.0 } else { 1.0 })
+        .collect();
+    folder.file("k.npy", npy(&values, 24));
+    let fit = "fit two.csv --target label --kernel precomputed:path=k.npy --kernel rbf -o m.mtmkl";
+    assert!(folder.run(fit).code < 2);
+    let text = folder.run("verify m.mtmkl two.csv").good();
+    assert!(text.contains("Taken for granted"), "{text}");
+    std::fs::create_dir(folder.path("moved")).unwrap();
+    std::fs::rename(folder.path("k.npy"), folder.path("moved/k.npy")).unwrap();
+    folder.run("verify m.mtmkl two.csv").bad();
+    folder
+        .run("verify m.mtmkl two.csv --kernel-matrix moved/k.npy")
+        .good();
 }
 
 #[test]
