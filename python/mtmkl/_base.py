@@ -638,7 +638,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
 
         def learn(problem: Problem) -> None:
             seen.append(problem)
-            other._model = self._model
+            other._adopt(self._model)
 
         other._learn = learn
         with warnings.catch_warnings():

@@ -146,7 +146,9 @@ pub(crate) fn units(
             );
         }
     }
-    targets.iter_mut().for_each(|y| *y = (*y - offset) / scale);
+    for y in targets {
+        *y = (*y - offset) / scale;
+    }
 }
 
 /// A machine without an offset must have none: predictions add it.

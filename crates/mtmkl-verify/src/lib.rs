@@ -110,7 +110,7 @@ pub fn verify(model: &Model, samples: &[Samples], tasks: &[Task]) -> Result<Verd
                 machine.primal(&images, model.tasks()[number].offset, shape.kernels);
             found.constants[number] = machine.constant(&witness);
             found.sensitivities[number] = machine.sensitivities(&swept.bends, witness.len());
-            found.cancelling += machine.cancelling(&images);
+            found.cancelling += machine::cancelling(&images);
             served[number] = images;
         }
     }

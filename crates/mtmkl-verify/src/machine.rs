@@ -214,12 +214,6 @@ impl Machine {
         (Rounded { value, allowance }, quadratic)
     }
 
-    /// What double precision can do to β'Kβ: a value below it cannot be told from 0.
-    pub(crate) fn cancelling(&self, images: &[(Image, f64)]) -> f64 {
-        let sizes = images.iter().map(|(image, beta)| image.size * beta.abs());
-        lost(images.len()) * sizes.sum::<f64>()
-    }
-
     /// The same at the best b, by golden sections: P is convex in b.
     pub(crate) fn best_offset(
         &self,
@@ -311,6 +305,12 @@ impl Machine {
         };
         bends.iter().map(of).collect()
     }
+}
+
+/// What double precision can do to β'Kβ: a value below it cannot be told from 0.
+pub(crate) fn cancelling(images: &[(Image, f64)]) -> f64 {
+    let sizes = images.iter().map(|(image, beta)| image.size * beta.abs());
+    lost(images.len()) * sizes.sum::<f64>()
 }
 
 impl Domain {

@@ -62,14 +62,11 @@ impl<'a> Pairs<'a> {
                 Some(measure) => {
                     let known = (made.statistics.iter())
                         .position(|known| known.measure == measure && known.columns == columns);
-                    Some(match known {
-                        Some(known) => known,
-                        None => {
-                            let new = Statistic::new(measure, columns.clone(), samples)?;
-                            made.statistics.push(new);
-                            made.statistics.len() - 1
-                        }
-                    })
+                    if known.is_none() {
+                        let new = Statistic::new(measure, columns.clone(), samples)?;
+                        made.statistics.push(new);
+                    }
+                    known.or(Some(made.statistics.len() - 1))
                 }
             };
             let gram = match &formula {

@@ -1,4 +1,8 @@
 //! Model files with one thing changed: in the bytes, as somebody would who wants the file to say something else.
+#![allow(
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "names of tensors, not of files"
+)]
 
 use mtmkl::Model;
 use mtmkl::sharing::Reach;
@@ -173,7 +177,9 @@ fn together(file: &File, model: &Model, random: &mut Random, made: &mut Vec<Chan
             continue;
         };
         let (mut changed, by) = (file.clone(), factor(random));
-        (0..count).for_each(|at| changed.set(&name, at, by * file.get(&name, at)));
+        for at in 0..count {
+            changed.set(&name, at, by * file.get(&name, at));
+        }
         made.push(Changed {
             what,
             how: format!("{name} times {by}"),

@@ -13,21 +13,19 @@ use crate::problems::Case;
 /// What the conic solver may be off by, relative to the optimum.
 const ACCURACY: f64 = 1e-6;
 
-pub(crate) struct Oracle<'a> {
-    case: &'a Case,
+pub(crate) struct Oracle {
     /// objective and bound before anything was changed.
     known: (f64, f64),
     tasks: Option<Vec<conic::Task>>,
     terms: Option<Vec<Term>>,
-    /// J*, once it was asked for; nothing where the conic solver failed.
-    optimum: Option<Option<f64>>,
+    /// J*, once it was asked for; not a number where the conic solver failed.
+    optimum: Option<f64>,
 }
 
-impl<'a> Oracle<'a> {
-    pub(crate) fn new(case: &'a Case, model: &Model) -> Self {
+impl Oracle {
+    pub(crate) fn new(case: &Case, model: &Model) -> Self {
         let Shape { tasks, kernels } = model.shape();
         Self {
-            case,
             known: (model.outcome().objective, model.outcome().bound),
             tasks: conic_tasks(case, model),
             terms: conic_terms(model.sharing(), Shape { tasks, kernels }),
@@ -37,10 +35,11 @@ impl<'a> Oracle<'a> {
 
     fn optimum(&mut self) -> Option<f64> {
         let (tasks, terms) = (self.tasks.as_ref()?, self.terms.as_ref()?);
-        *self.optimum.get_or_insert_with(|| {
+        let optimum = self.optimum.get_or_insert_with(|| {
             let found = conic::optimum(tasks, terms);
-            found.solved.then_some(found.value)
-        })
+            if found.solved { found.value } else { f64::NAN }
+        });
+        Some(*optimum).filter(|optimum| optimum.is_finite())
     }
 
     /// J at the weights of a model: kernels times their weights, which are then all 1.
@@ -48,7 +47,9 @@ impl<'a> Oracle<'a> {
         let mut tasks = self.tasks.clone()?;
         for (number, task) in tasks.iter_mut().enumerate() {
             for (gram, weight) in task.grams.iter_mut().zip(model.weights().row(number)) {
-                gram.iter_mut().for_each(|value| *value *= weight);
+                for value in gram.iter_mut() {
+                    *value *= weight;
+                }
             }
         }
         let ones = Set::Fixed {
@@ -83,12 +84,6 @@ impl<'a> Oracle<'a> {
             return Err(format!("bound {bound}, but J* ≤ {most}"));
         }
         Ok(conic.is_some())
-    }
-
-    /// The case.
-    #[allow(dead_code, reason = "for whoever prints it")]
-    pub(crate) fn case(&self) -> &Case {
-        self.case
     }
 }
 
@@ -188,7 +183,9 @@ fn grams(case: &Case, model: &Model, set: usize) -> Vec<Vec<f64>> {
                 .collect(),
         };
         if let (Some(_), Some(factor)) = (view.kernel.given(), view.kernel.factor()) {
-            gram.iter_mut().for_each(|value| *value *= factor);
+            for value in &mut gram {
+                *value *= factor;
+            }
         }
         if model.normalize() == Normalization::Unit || view.kernel.is_always_normalised() {
             generate::unit_diagonal(&mut gram, n);

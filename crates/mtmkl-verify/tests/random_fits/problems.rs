@@ -236,7 +236,7 @@ fn case(seed: u64, random: &mut Random) -> Option<Case> {
     let tasks = 1 + random.below(4);
     let is_sparse = random.below(5) == 0;
     let has_given = random.below(5) == 0;
-    let mut specs: Vec<String> = (0..1 + random.below(4))
+    let mut specs: Vec<String> = (0..=random.below(4))
         .map(|_| KERNELS[random.below(KERNELS.len())].to_string())
         .collect();
     if has_given {
