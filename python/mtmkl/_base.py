@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -25,6 +25,7 @@ from ._sharing import sharing_spec
 from ._table import Rows, Table, group_texts, groups, part_of, program_rows, read, scaled, text
 from ._transfer import is_wanted, known_groups, made
 from ._types import Limits, New, Set, Task
+from ._verify import Verdict, verdict_of
 
 Vector = NDArray[np.float64]
 
@@ -599,6 +600,52 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             needed = self._model.normalize == "unit" or self._mass
             grams.append((call.name, cross, call.diagonal(values) if needed else None))
         return {"count": len(rows), "threads": threads(self.n_jobs), "rows": values, "grams": grams, "origin": origin}
+
+    # -- the certificate -----------------------------------------------------------------------------------------------------------
+
+    def verify(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Verdict:
+        """Check the certificate from the data of `fit`: objective, bound and gap are computed anew, by nothing of what solved the problem.
+
+        Kernels are computed pair by pair from their definitions; primal and dual values, and what sharing and machine allow, are written
+        from the literature. `objective_` must be reached by the very machines that predict, `bound_` be proven by the witness beside them.
+
+        Parameters
+        ----------
+        X, y, sample_weight, task : as in `fit`
+            The data that the model was fitted on.
+
+        Returns
+        -------
+        Verdict
+            True where every claim holds; else its ``failures`` say which does not, and of which task and row.
+
+        Raises
+        ------
+        ValueError
+            When the data are not those of the fit, naming the row where that is known.
+        """
+        check_is_fitted(self)
+        if "python" not in self._model.notes:
+            raise ValueError("the program fitted this model: check it with mtmkl verify MODEL DATA")
+        problem = self._problem_of(X, y, sample_weight, task)
+        arguments = {name: problem.arguments[name] for name in ("kernels", "sets", "tasks")}
+        return verdict_of(_core.verify(self._model, **arguments, threads=threads(self.n_jobs)), problem.origins)
+
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any, task: Any) -> Problem:
+        """The problem that `fit` would solve on these data, which is not solved."""
+        seen: list[Problem] = []
+        other = clone(self)
+
+        def learn(problem: Problem) -> None:
+            seen.append(problem)
+            other._adopt(self._model)
+
+        other._learn = learn
+        with warnings.catch_warnings():
+            # They were said when it was fitted.
+            warnings.simplefilter("ignore")
+            other.fit(X, y, sample_weight=sample_weight, task=task)
+        return seen[0]
 
     # -- files and pages -----------------------------------------------------------------------------------------------------------
 

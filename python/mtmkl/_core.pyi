@@ -320,6 +320,14 @@ def fit(
     auto: bool = False,
     counts: Sequence[NDArray[np.float64]] | None = None,
 ) -> Model: ...
+def verify(
+    model: Model,
+    *,
+    kernels: Sequence[tuple[str | None, str]],
+    sets: Sequence[Set],
+    tasks: Sequence[Task],
+    threads: int,
+) -> str: ...
 def program(arguments: Sequence[str]) -> int: ...
 
 @final

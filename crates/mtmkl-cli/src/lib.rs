@@ -90,6 +90,7 @@ fn dispatch(arguments: &[OsString], registry: &Registry) -> u8 {
         Command::Predict(args) => commands::predict::run(args, registry),
         Command::Evaluate(args) => commands::evaluate::run(args, registry),
         Command::Inspect(args) => commands::inspect::run(args, registry),
+        Command::Verify(args) => commands::verify::run(args, registry),
         Command::Report(args) => commands::report::run(args, registry),
         Command::Completions { shell } => completions(*shell, registry),
         Command::Man { command } => manual(command.as_deref(), registry),
@@ -105,7 +106,7 @@ pub fn ended(command: impl FnOnce() -> anyhow::Result<Outcome>) -> u8 {
 fn code(result: anyhow::Result<Outcome>) -> u8 {
     match result {
         Ok(Outcome::Done) => 0,
-        Ok(Outcome::NotConverged) => 1,
+        Ok(Outcome::NotConverged | Outcome::Refuted) => 1,
         Err(error) => complain(&error),
     }
 }

@@ -19,6 +19,7 @@ mod rows;
 mod search;
 mod table;
 mod transfer;
+mod verify;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -65,6 +66,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::transfer::{Transfer, are_between_tasks, variance_shares, without_tasks};
+    #[pymodule_export]
+    use super::verify::verify;
     use pyo3::prelude::*;
 
     #[pymodule_init]

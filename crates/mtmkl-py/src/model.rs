@@ -27,6 +27,13 @@ pub(crate) struct Model {
     model: Arc<mtmkl::Model>,
 }
 
+impl Model {
+    /// The core's model.
+    pub(crate) fn inner(&self) -> &mtmkl::Model {
+        &self.model
+    }
+}
+
 impl From<mtmkl::Model> for Model {
     fn from(model: mtmkl::Model) -> Self {
         Self {

@@ -45,6 +45,10 @@ Columns are scaled (--scale) by all rows that the settings are chosen on, since 
 seen by that. --nested makes all of it anew in each outer fold.
 Exit codes: 0 converged, 1 not converged or interrupted, 2 error.";
 
+/// How `verify` ends.
+const VERIFY_EXIT: &str = "\
+Exit codes: 0 every claim of the model holds, 1 one does not (it is named), 2 error, such as other data than those of the fit.";
+
 /// Multi-task multiple kernel learning: which kernels matter for which task, what the tasks share, and a proof of how good the
 /// answer is.
 #[derive(Debug, Parser)]
@@ -126,6 +130,9 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Show what is in a model: weights, certificate, settings
     Inspect(InspectArgs),
+    /// Check a model's certificate from the table it was fitted on: objective, bound and gap are computed anew, by nothing of what solved it
+    #[command(after_help = VERIFY_EXIT)]
+    Verify(VerifyArgs),
     /// Write a model's report as one HTML page
     Report(ReportArgs),
     /// Print shell completions
@@ -255,6 +262,27 @@ pub struct InspectArgs {
     /// The model file that fit wrote
     pub model: PathBuf,
     /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Clone, Args)]
+pub struct VerifyArgs {
+    /// The model file that fit wrote
+    pub model: PathBuf,
+    /// The table that it was fitted on (`-` for standard input)
+    pub data: PathBuf,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub table: TableArgs,
+    /// Where the file of a precomputed kernel is now, under its old name (repeatable; default: where it was)
+    #[arg(long, value_name = "FILE")]
+    pub kernel_matrix: Vec<PathBuf>,
+    /// Threads, 0 for one per core; no figure depends on it
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    pub threads: usize,
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
 }

@@ -7,6 +7,7 @@ pub mod inspect;
 pub mod predict;
 pub mod report;
 pub mod tune;
+pub mod verify;
 mod written;
 
 /// How a command ended: the program's exit code.
@@ -16,4 +17,6 @@ pub enum Outcome {
     Done,
     /// 1: a model was written, but the tolerance was not reached.
     NotConverged,
+    /// 1: what a model states does not hold.
+    Refuted,
 }

@@ -15,6 +15,7 @@ fn help_of_the_program_and_of_each_command() {
         "predict",
         "evaluate",
         "inspect",
+        "verify",
         "report",
         "completions",
         "man",

@@ -28,6 +28,7 @@ mod stored;
 mod transfer;
 mod tune;
 mod usual_search;
+mod verify;
 
 /// The program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mtmkl");
