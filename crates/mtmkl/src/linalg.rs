@@ -291,7 +291,9 @@ impl Cholesky {
                 let column = &self.lower.col_as_slice(first + j)[first + j..];
                 let (known, rest) = b[j * columns..].split_at_mut(columns);
                 let scale = column[0].recip();
-                known.iter_mut().for_each(|value| *value *= scale);
+                for value in known.iter_mut() {
+                    *value *= scale;
+                }
                 for (out, factor) in rest.chunks_exact_mut(columns).zip(&column[1..]) {
                     axpy(-factor, known, out);
                 }

@@ -36,7 +36,7 @@ fn wanted(arguments: &[String]) -> Option<Wanted> {
                 wanted.minutes = value
                     .parse()
                     .ok()
-                    .filter(|minutes: &f64| *minutes > 0.0 && minutes.is_finite())?
+                    .filter(|minutes: &f64| *minutes > 0.0 && minutes.is_finite())?;
             }
             "--seed" => wanted.seed = value.parse().ok()?,
             _ => return None,

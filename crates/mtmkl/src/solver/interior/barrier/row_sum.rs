@@ -40,7 +40,9 @@ impl RowSum {
     /// Makes the sum exact. With an upper bound, rescaling could step over it: the missing mass goes where there is room. Whether there was.
     fn complete(&self, x: &mut [f64]) -> bool {
         let upper = self.upper.unwrap_or(f64::INFINITY);
-        x.iter_mut().for_each(|value| *value = value.min(upper));
+        for value in x.iter_mut() {
+            *value = value.min(upper);
+        }
         spread(x, self.total, upper);
         (self.total - x.iter().sum::<f64>()).abs() <= SUMS * self.total
     }
@@ -102,7 +104,9 @@ fn spread(x: &mut [f64], total: f64, upper: f64) {
             return;
         }
         if sum > total {
-            x.iter_mut().for_each(|value| *value *= total / sum);
+            for value in x.iter_mut() {
+                *value *= total / sum;
+            }
             continue;
         }
         if free <= 0.0 {
