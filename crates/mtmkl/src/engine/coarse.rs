@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::local::{Local, LocalEngine, TaskData};
+use super::local::{Local, LocalEngine};
+use super::task::TaskData;
 use crate::gram::Grams;
 use crate::random::Random;
 use crate::view::View;

@@ -6,41 +6,16 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::spanned::Spanned;
+use super::task::TaskData;
 use super::{Engine, Evaluation, LocalMaxima, LocalMaximum, Mixture, Request, Room, Solve};
 use crate::error::{Error, Result};
 use crate::gram::{ByChange, CombinedRows, Grams, Image, TaskGrams};
 use crate::grid::{Grid, Shape, dot};
 use crate::inner::{Effort, Fitted, Here, Progress, Solved, State, TaskEvaluation};
 use crate::linalg::axpy;
-use crate::machine::{Conjugate, Dual};
+use crate::machine::Conjugate;
 use crate::pool::Pool;
 use crate::run::{Rounds, Stop};
-use crate::view::View;
-
-/// One task as the engine needs it.
-#[derive(Debug, Clone)]
-pub(crate) struct TaskData {
-    /// Which sample set.
-    pub(crate) samples: usize,
-    /// Which of its rows.
-    pub(crate) view: View,
-    /// (ḡ, Ω)
-    pub(crate) dual: Dual,
-}
-
-impl TaskData {
-    /// The Gram matrices as the task sees them.
-    pub(super) fn seen_in<'a>(&'a self, grams: &'a [Grams]) -> TaskGrams<'a> {
-        TaskGrams {
-            grams: grams[self.samples].as_ref(),
-            view: &self.view,
-        }
-    }
-
-    fn has_samples_of(&self, other: &Self) -> bool {
-        self.samples == other.samples && self.view == other.view
-    }
-}
 
 /// Tasks with the same samples and the same θ.
 struct Job<'a> {
@@ -281,14 +256,13 @@ impl LocalEngine {
                 grams.images(images);
             }
         };
-        let is_parallel = self.room.is_parallel;
-        self.pool.install(|| {
-            if is_parallel {
-                jobs.into_par_iter().for_each(make);
-            } else {
-                jobs.into_iter().for_each(make);
-            }
-        });
+        let least = if self.room.is_parallel {
+            1
+        } else {
+            jobs.len().max(1)
+        };
+        let jobs = jobs.into_par_iter().with_min_len(least);
+        self.pool.install(|| jobs.for_each(make));
     }
 
     pub(super) fn is_streamed(&self) -> bool {

@@ -9,13 +9,15 @@ mod levels;
 mod local;
 mod room;
 mod spanned;
+mod task;
 
 pub use channel::{Answer, ChannelEngine, Driver, Question, channel};
 pub(crate) use coarse::coarser;
 pub use levels::Levels;
-pub(crate) use local::{Local, TaskData};
+pub(crate) use local::Local;
 pub(crate) use room::{Needs, Room};
 pub(crate) use spanned::rounding_of_span;
+pub(crate) use task::TaskData;
 
 pub use crate::inner::{Curvature, Fitted};
 
