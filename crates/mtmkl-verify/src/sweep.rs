@@ -11,6 +11,8 @@ use crate::sum::Sum;
 
 /// Rows at a time.
 const BLOCK: usize = 32;
+/// Blocks of which the sums are there at once: more than there are threads, so that none waits long.
+const AT_ONCE: usize = 256;
 
 /// One task on the set: its kernel weights, and its machine and its witness by row of the set.
 #[derive(Debug)]
@@ -63,6 +65,20 @@ pub(crate) struct Swept {
     pub(crate) bends: Vec<Bend>,
 }
 
+impl Swept {
+    /// Adds the block of rows that comes next.
+    fn add(&mut self, next: Self) {
+        self.images.extend(next.images);
+        for (all, part) in self.bends.iter_mut().zip(next.bends) {
+            all.square.join(part.square);
+            all.along.join(part.along);
+            all.error += part.error;
+            all.size += part.size;
+            all.along_error += part.along_error;
+        }
+    }
+}
+
 /// The sweep over a set, for all tasks on it.
 pub(crate) fn sweep(
     pairs: &Pairs<'_>,
@@ -76,18 +92,6 @@ pub(crate) fn sweep(
     };
     let support: Vec<usize> = (0..rows).filter(|&row| matters(row)).collect();
     let starts: Vec<usize> = (0..rows).step_by(BLOCK).collect();
-    let blocks: Vec<Vec<Swept>> = starts
-        .into_par_iter()
-        .map(|first| {
-            let block = Block {
-                pairs,
-                kernels,
-                points,
-                support: &support,
-            };
-            block.swept(first, (first + BLOCK).min(rows))
-        })
-        .collect();
     let mut all: Vec<Swept> = points
         .iter()
         .map(|_| Swept {
@@ -95,15 +99,22 @@ pub(crate) fn sweep(
             bends: vec![Bend::default(); kernels],
         })
         .collect();
-    for block in blocks {
-        for (all, part) in all.iter_mut().zip(block) {
-            all.images.extend(part.images);
-            for (all, part) in all.bends.iter_mut().zip(part.bends) {
-                all.square.join(part.square);
-                all.along.join(part.along);
-                all.error += part.error;
-                all.size += part.size;
-                all.along_error += part.along_error;
+    for some in starts.chunks(AT_ONCE) {
+        let blocks: Vec<Vec<Swept>> = some
+            .par_iter()
+            .map(|&first| {
+                let block = Block {
+                    pairs,
+                    kernels,
+                    points,
+                    support: &support,
+                };
+                block.swept(first, (first + BLOCK).min(rows))
+            })
+            .collect();
+        for block in blocks {
+            for (all, part) in all.iter_mut().zip(block) {
+                all.add(part);
             }
         }
     }

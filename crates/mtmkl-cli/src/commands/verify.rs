@@ -36,7 +36,7 @@ pub fn run(args: &VerifyArgs, registry: &Registry) -> Result<Outcome> {
     let dataset = &sets.dataset;
     let pool = choices::pool(args.threads)?;
     let verdict = pool.install(|| verify(&model, &dataset.samples, &dataset.tasks));
-    let verdict = verdict.map_err(|error| located(error, &fit, dataset))?;
+    let verdict = verdict.map_err(|error| located(&error, &fit, dataset))?;
     if args.json {
         let object = json(&verdict, &fit, dataset)?;
         output::print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
@@ -127,9 +127,9 @@ fn place(fit: &Fit, dataset: &Dataset, row: Row) -> Option<String> {
 }
 
 /// An error with the place in the user's file.
-fn located(error: Error, fit: &Fit, dataset: &Dataset) -> anyhow::Error {
+fn located(error: &Error, fit: &Fit, dataset: &Dataset) -> anyhow::Error {
     let file = &fit.table.source;
-    match &error {
+    match error {
         Error::Row {
             set,
             row,
