@@ -126,7 +126,7 @@ def _estimator(model: _core.Model) -> Any:
     if about:
         estimator.n_features_in_ = int(about["features"])
         if about["names"]:
-            estimator.feature_names_in_ = np.array(about["names"], dtype=object)
+            estimator.feature_names_in_ = np.array(list(about["names"]), dtype=object)
     elif any(given):
         rows = dict(json.loads(model.notes.get("data", "[]"))).get("rows", model.samples(0))
         estimator.n_features_in_ = int(rows)

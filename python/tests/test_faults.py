@@ -161,12 +161,12 @@ def test_a_forked_process_fits_searches_and_saves(rng, tmp_path, threads):
 
 
 def test_a_model_that_cannot_be_written_costs_nothing(tmp_path):
-    """The write fails at every eighth of the file."""
+    """The write fails at the first byte, in the middle, and near the end."""
     whole = tmp_path / "whole"
     subprocess.run([sys.executable, "-c", f"{FITS}model.save(sys.argv[1])", whole], check=True)
     before = whole.read_bytes()
     place = tmp_path / "m"
-    for part in range(8):
+    for part in (0, 4, 7):
         place.write_bytes(before)
         most = len(before) * part // 8
         code = FITS + (
