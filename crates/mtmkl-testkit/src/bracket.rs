@@ -531,7 +531,9 @@ pub(crate) fn settle(term: &Term, rows: &mut [Vec<f64>]) {
     }
     match term {
         Term::Common(set) | Term::Independent(set) => {
-            rows.iter_mut().for_each(|row| settle_row(set, row))
+            for row in rows.iter_mut() {
+                settle_row(set, row);
+            }
         }
         Term::Group { p, q, radius } | Term::Level { p, q, radius, .. } => {
             let norms: Vec<f64> = rows.iter().map(|row| norm(row, *p)).collect();
@@ -550,15 +552,21 @@ fn settle_row(set: &Set, row: &mut [f64]) {
         Set::LpBall { p, radius } => {
             let size = norm(row, *p);
             if size > *radius {
-                row.iter_mut().for_each(|value| *value *= radius / size);
+                for value in row.iter_mut() {
+                    *value *= radius / size;
+                }
             }
         }
         Set::Simplex { total } => {
             let sum: f64 = row.iter().sum();
-            row.iter_mut().for_each(|value| *value *= total / sum);
+            for value in row.iter_mut() {
+                *value *= total / sum;
+            }
         }
         Set::BoxSimplex { total, upper } => {
-            row.iter_mut().for_each(|value| *value = value.min(*upper));
+            for value in row.iter_mut() {
+                *value = value.min(*upper);
+            }
             let missing = total - row.iter().sum::<f64>();
             let room: f64 = if missing > 0.0 {
                 row.iter().map(|value| upper - value).sum()
@@ -567,14 +575,14 @@ fn settle_row(set: &Set, row: &mut [f64]) {
             };
             if room > 0.0 {
                 let share = missing / room;
-                row.iter_mut().for_each(|value| {
+                for value in row.iter_mut() {
                     *value += share
                         * if missing > 0.0 {
                             upper - *value
                         } else {
                             *value
-                        }
-                });
+                        };
+                }
             }
         }
         Set::PriorBall { centre, radius } => {

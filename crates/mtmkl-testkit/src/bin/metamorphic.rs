@@ -32,7 +32,7 @@ fn plan(arguments: &[String]) -> Option<Plan> {
             "--threads" => plan.workers = value.parse().ok()?,
             "--minutes" => {
                 plan.until =
-                    Some(Duration::try_from_secs_f64(60.0 * value.parse::<f64>().ok()?).ok()?)
+                    Some(Duration::try_from_secs_f64(60.0 * value.parse::<f64>().ok()?).ok()?);
             }
             _ => return None,
         }

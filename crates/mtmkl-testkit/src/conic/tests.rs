@@ -2,7 +2,7 @@
 //! and searches over θ for small grids.
 
 use super::*;
-use crate::bracket::{dual, inner, norm, outer, parts, positive, prior_point, sigma};
+use crate::bracket::{inner, norm, outer, parts, positive, prior_point, sigma};
 use crate::generate::{self, Random};
 
 fn kernels(x: &[f64], n: usize, d: usize, count: usize) -> Vec<Vec<f64>> {

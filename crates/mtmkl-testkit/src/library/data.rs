@@ -209,8 +209,9 @@ fn grams(rows: &[f64], n: usize, columns: usize, twists: &[Twist]) -> Vec<(Strin
             .flat_map(|row| row[..2].to_vec())
             .collect();
         let mut gram = generate::linear_gram(&two, n, 2);
-        gram.iter_mut()
-            .for_each(|value| *value = (*value * 1e9).round() / 1e9);
+        for value in &mut gram {
+            *value = (*value * 1e9).round() / 1e9;
+        }
         grams.push(("low".to_string(), gram));
     }
     if twists.contains(&Twist::ZeroGram) {
@@ -246,10 +247,14 @@ fn mistake(targets: &mut [f64], rows: &[f64], columns: usize, twist: Twist, kind
         }
         (Twist::ConstantTargets, TargetKind::Values) => targets.fill(1.5),
         (Twist::LargeTargets, TargetKind::Values) => {
-            targets.iter_mut().for_each(|value| *value *= 1e6)
+            for value in targets.iter_mut() {
+                *value *= 1e6;
+            }
         }
         (Twist::TinyTargets, TargetKind::Values) => {
-            targets.iter_mut().for_each(|value| *value *= 1e-6)
+            for value in targets.iter_mut() {
+                *value *= 1e-6;
+            }
         }
         _ => {}
     }
@@ -314,11 +319,11 @@ fn of_file(
     };
     if let Some(own) = own {
         let mut names: Vec<&str> = Vec::new();
-        own.iter().for_each(|task| {
+        for task in &own {
             if !names.contains(task) {
-                names.push(task)
+                names.push(task);
             }
-        });
+        }
         for name in names.into_iter().take(tasks) {
             // As many of each class, where there are as many.
             let of_class = |wanted: bool| -> Vec<usize> {

@@ -215,7 +215,9 @@ fn rows(random: &mut Random, n: usize, columns: usize, non_negative: bool) -> Ve
         _ => {}
     }
     if non_negative {
-        values.iter_mut().for_each(|value| *value = value.abs());
+        for value in &mut values {
+            *value = value.abs();
+        }
     }
     values
 }

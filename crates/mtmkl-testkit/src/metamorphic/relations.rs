@@ -1,6 +1,10 @@
 //! What must hold between fits of a statement and of its twins: exact consequences of the mathematics, one function each.
 //!
 //! Every fit claims an interval [bound, objective] that holds J*. Intervals of equal optima overlap.
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "relations have one type, whether or not they can have nothing to say"
+)]
 
 use mtmkl::{Model, Precision, Rows, Status, Storage};
 
@@ -79,7 +83,7 @@ pub(super) const RELATIONS: &[Relation] = &[
         )
     }),
     ("kernels against given matrices", |base, _, fits| {
-        same(base, &base.statement.clone().as_given()?, 1.0, fits)
+        same(base, &base.statement.clone().into_given()?, 1.0, fits)
     }),
     ("a larger set never costs", a_larger_set_never_costs),
     ("a sample less never costs", a_sample_less_never_costs),

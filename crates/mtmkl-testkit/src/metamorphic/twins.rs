@@ -98,7 +98,7 @@ impl Statement {
     }
 
     /// The terms of the sharing as a sum, whatever its name.
-    pub(super) fn as_sum(mut self) -> Option<Self> {
+    pub(super) fn into_sum(mut self) -> Option<Self> {
         let terms = self.sharing.terms(self.shape()).ok()?;
         self.sharing = SharingSpec::sum(terms);
         Some(self)
@@ -129,7 +129,9 @@ impl Statement {
                 .enumerate()
                 .for_each(|(place, &row)| places[row] = place);
             for task in self.tasks.iter_mut().filter(|task| task.set == number) {
-                task.rows.iter_mut().for_each(|row| *row = places[*row]);
+                for row in &mut task.rows {
+                    *row = places[*row];
+                }
             }
         }
         for task in &mut self.tasks {
@@ -155,7 +157,9 @@ impl Statement {
                     radius,
                 } => {
                     for (_, group) in &mut level.groups {
-                        group.iter_mut().for_each(|task| *task = places[*task]);
+                        for task in group.iter_mut() {
+                            *task = places[*task];
+                        }
                     }
                     TermSpec::Level {
                         level,
@@ -355,7 +359,7 @@ impl Statement {
         })?;
         // By its name it would be of as many tasks as there are: Tang's share of a task, and `lp`.
         if matches!(twin.sharing.name(), "tang" | "lp") {
-            twin = twin.as_sum()?;
+            twin = twin.into_sum()?;
         }
         twin.tasks = [twin.tasks.clone(), twin.tasks].concat();
         Some(twin)
@@ -380,7 +384,7 @@ impl Statement {
     }
 
     /// The kernels as matrices by the textbook; `None` for kernels without a formula there.
-    pub(super) fn as_given(mut self) -> Option<Self> {
+    pub(super) fn into_given(mut self) -> Option<Self> {
         let grams = self.grams(false)?;
         for (set, grams) in self.sets.iter_mut().zip(grams) {
             set.grams = grams
@@ -438,7 +442,7 @@ impl Statement {
                     radius,
                 }])
             }
-            _ => return self.as_sum(),
+            _ => return self.into_sum(),
         };
         Some(self)
     }
@@ -454,9 +458,9 @@ impl Statement {
     /// With other targets.
     pub(super) fn with_targets(mut self, change: impl Fn(f64) -> f64) -> Self {
         for task in &mut self.tasks {
-            task.targets
-                .iter_mut()
-                .for_each(|value| *value = change(*value));
+            for value in &mut task.targets {
+                *value = change(*value);
+            }
         }
         self
     }
