@@ -21,8 +21,8 @@ fn keeps_its_word(value: &Value) {
 /// Reads the bytes.
 pub fn check(data: &[u8]) {
     if let Ok(variables) = mat::from_bytes("fuzz.mat", data, LIMIT) {
-        variables
-            .iter()
-            .for_each(|(_, value)| keeps_its_word(value));
+        for (_, value) in &variables {
+            keeps_its_word(value);
+        }
     }
 }

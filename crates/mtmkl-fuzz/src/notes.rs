@@ -3,7 +3,7 @@
 //! The page that is made of them runs nothing; tables are read by them and predicted for without a panic.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mtmkl::data::{Samples, Targets, Task};
 use mtmkl::kernel::parse_kernels;
@@ -32,7 +32,7 @@ pub fn check(data: &[u8]) {
     }
     for model in models() {
         // A model is not for copying: one at a time has these notes.
-        let mut model = model.lock().unwrap_or_else(|broken| broken.into_inner());
+        let mut model = model.lock().unwrap_or_else(PoisonError::into_inner);
         model.notes_mut().clone_from(&notes);
         show(&model);
         predict(&model);

@@ -136,7 +136,7 @@ pub(super) fn of_stream(
 /// perhaps a delimiter.
 fn resembles_text(head: &[u8]) -> bool {
     const MOST_KINDS: usize = 8;
-    let zeros = head.iter().filter(|&&byte| byte == 0).count();
+    let zeros = memchr::memchr_iter(0, head).count();
     let kinds = (0..b' ').filter(|control| head.contains(control)).count();
     zeros <= head.len() / 10 && kinds <= MOST_KINDS
 }
