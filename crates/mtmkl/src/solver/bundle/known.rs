@@ -33,6 +33,9 @@ pub(super) struct Comparison {
     pub(super) excess: f64,
 }
 
+/// Where ⟨s, θ⟩ is less than this part of the constant, it is next to nothing or all rounding, and the θ at which κα would be best is out of reach.
+const FLAT: f64 = 1e-9;
+
 impl Known {
     pub(in crate::solver) fn new(theta: &Grid, evaluation: &Evaluation) -> Self {
         Self {
@@ -60,7 +63,7 @@ impl Known {
             // Not the constant less the value: where that is rounding, so would be the line.
             let along = dot(self.sensitivities.row(task), self.theta.row(task));
             let longer = constant / (2.0 * kappa * along);
-            if !(self.scales[task] && along > 0.0 && longer.is_finite()) {
+            if !(self.scales[task] && along > FLAT * constant) {
                 continue;
             }
             known.kappas[task] = kappa;
