@@ -7,10 +7,24 @@ use std::time::Instant;
 type Part = (&'static str, &'static str);
 
 /// All parts. One more is one line here.
-const PARTS: &[Part] = &[(
-    "metamorphic",
-    "cargo run --release --package mtmkl-testkit --bin metamorphic --locked -- --count 1000000000 --minutes $MINUTES --seed $SEED",
-)];
+const PARTS: &[Part] = &[
+    (
+        "metamorphic",
+        "cargo run --release --package mtmkl-testkit --bin metamorphic --locked -- --count 1000000000 --minutes $MINUTES --seed $SEED",
+    ),
+    // A thousand fits and their changed files, however long that takes.
+    (
+        "verify",
+        "MTMKL_VERIFY_FITS=1000 cargo test --workspace --test random_fits --locked -- --nocapture",
+    ),
+    // Two hundred kills each of who writes models, journals, reports and predictions.
+    (
+        "faults",
+        "MTMKL_SOAK_KILLS=200 cargo test --workspace --test cli --locked faults -- --nocapture",
+    ),
+    // Each of nine targets has its share of the time.
+    ("fuzz", "cargo xtask fuzz --seconds $((SECONDS / 9 + 1))"),
+];
 
 const USAGE: &str =
     "usage: cargo xtask soak [--only PART] [--minutes MINUTES, of each part] [--seed SEED]";
