@@ -101,7 +101,7 @@ fn containers(good: &[u8]) -> Vec<Case> {
         case(
             "model: a place that overflows",
             tensor(good, "theta", |own| {
-                own["data_offsets"] = json!([0, u64::MAX])
+                own["data_offsets"] = json!([0, u64::MAX]);
             }),
             &["invalid offset"],
         ),
@@ -145,10 +145,10 @@ fn headers(good: &[u8]) -> Vec<Case> {
             &|m| m["version"] = json!(99),
         ),
         case("model: a version that is text", &["bad header"], &|m| {
-            m["version"] = json!("1")
+            m["version"] = json!("1");
         }),
         case("model: a version below nothing", &["bad header"], &|m| {
-            m["version"] = json!(-1)
+            m["version"] = json!(-1);
         }),
         case(
             "model: a field that nobody knows",
@@ -156,13 +156,13 @@ fn headers(good: &[u8]) -> Vec<Case> {
             &|m| m["surprise"] = json!(1),
         ),
         case("model: no kernels", &["no tasks or no kernels"], &|m| {
-            m["kernels"] = json!([])
+            m["kernels"] = json!([]);
         }),
         case("model: no tasks", &["no tasks or no kernels"], &|m| {
-            m["tasks"] = json!([])
+            m["tasks"] = json!([]);
         }),
         case("model: no sample sets", &["no sample sets"], &|m| {
-            m["sets"] = json!([])
+            m["sets"] = json!([]);
         }),
         case(
             "model: a kernel that nobody knows",
@@ -175,7 +175,7 @@ fn headers(good: &[u8]) -> Vec<Case> {
             &|m| m["kernels"][1]["spec"] = json!("rbf:sigm=1"),
         ),
         case("model: a kernel without width", &["`gamma` is 0"], &|m| {
-            m["kernels"][1]["spec"] = json!("rbf:gamma=0")
+            m["kernels"][1]["spec"] = json!("rbf:gamma=0");
         }),
         case(
             "model: a kernel on a column that is not there",
@@ -208,7 +208,7 @@ fn headers(good: &[u8]) -> Vec<Case> {
             &|m| m["tasks"][0]["set"] = json!(7),
         ),
         case("model: fewer columns", &["expected"], &|m| {
-            m["sets"][0]["columns"] = json!(["a"])
+            m["sets"][0]["columns"] = json!(["a"]);
         }),
         case(
             "model: fewer samples",
@@ -216,10 +216,10 @@ fn headers(good: &[u8]) -> Vec<Case> {
             &|m| m["sets"][0]["samples"] = json!(1),
         ),
         case("model: a sharing that is a number", &["bad header"], &|m| {
-            m["sharing"] = json!(3)
+            m["sharing"] = json!(3);
         }),
         case("model: a status that nobody knows", &["bad header"], &|m| {
-            m["status"] = json!("done")
+            m["status"] = json!("done");
         }),
     ]
 }
@@ -341,7 +341,7 @@ fn notes(good: &[u8]) -> Vec<Case> {
             &|own| own["features"] = json!([]),
         ),
         frame("notes: a frame of the future", &["version"], &|own| {
-            own["version"] = json!(1000)
+            own["version"] = json!(1000);
         }),
         frame(
             "notes: a frame without goal",

@@ -1,6 +1,7 @@
 //! What can go wrong around the program while it runs: kills, full disks, signals, refused memory, files that change. Nothing a user had is
 //! lost: what was there stays readable or is replaced whole, and what was computed is not computed again.
 #![cfg(target_os = "linux")]
+#![allow(clippy::print_stdout, reason = "soak shows how often what was met")]
 
 mod bytes;
 mod changing;
