@@ -151,7 +151,8 @@ pub(crate) fn check() -> ExitCode {
         println!("{name}: {verdict} ({seconds} s)");
     }
     println!(
-        "not checked here: running on Windows and macOS, wheels for them, other versions of Python (the workflows do); uploading"
+        "not checked here: running on Windows and macOS, wheels for them and for older C libraries (that of target/dist is named linux_x86_64 and is for \
+         this machine), other versions of Python; the workflows do that. Nothing is uploaded"
     );
     if is_good {
         ExitCode::SUCCESS
