@@ -68,7 +68,7 @@ const OLDEST: &str = "\
 const PACKAGES: &str = "\
     rm -rf target/dist target/release-empty && \
     target/release-env/bin/maturin sdist --out target/dist && \
-    CARGO_TARGET_DIR=$PWD/target target/release-env/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir target/dist target/dist/*.tar.gz && \
+    PATH=$PWD/target/release-env/bin:$PATH CARGO_TARGET_DIR=$PWD/target target/release-env/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir target/dist target/dist/*.tar.gz && \
     target/release-env/bin/twine check --strict target/dist/* && \
     python3 -m venv target/release-empty && \
     target/release-empty/bin/pip install --quiet --disable-pip-version-check target/dist/*.whl && \
