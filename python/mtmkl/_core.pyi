@@ -39,6 +39,7 @@ __all__ = [
     "usual_scale",
     "usual_sharing",
     "variance_shares",
+    "verify",
     "without_tasks",
 ]
 
