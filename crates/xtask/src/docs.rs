@@ -108,7 +108,8 @@ pub(crate) const QUICK: Step = Step {
     arguments: &[
         "-c",
         "target/docs-env/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl && \
-         rm -rf docs/reference/made docs/gallery target/site-quick && target/debug/examples/reference docs/reference/made && \
+         rm -rf docs/reference/made docs/gallery target/site-quick && \
+         cargo build --quiet --workspace --example reference --locked && target/debug/examples/reference docs/reference/made && \
          target/docs-env/bin/sphinx-build --fail-on-warning --keep-going --quiet -b html -d target/site-quick-state docs target/site-quick && \
          target/docs-env/bin/python docs/site/links.py target/site-quick --without rust",
     ],
