@@ -97,6 +97,8 @@ impl Ridge<'_> {
             &point.ledger,
         );
         *self.kept = kept;
+        // Rows that were not made for a stop say nothing about K.
+        let taken = taken.or_else(|| effort.stop.now().then_some(0));
         taken.ok_or_else(|| Self::error(effort.concave))
     }
 
@@ -123,12 +125,16 @@ impl Ridge<'_> {
             let is_near = (self.kept.as_ref()).is_some_and(Preconditioner::is_near);
             if !is_near {
                 let mut kept = self.kept.take();
-                if !(self.system(here.rows, effort)).factor(&mut kept, &point.ledger) {
+                let is_made = (self.system(here.rows, effort)).factor(&mut kept, &point.ledger);
+                if !is_made && !effort.stop.now() {
                     return Err(Self::error(effort.concave));
                 }
-                *self.kept = kept;
+                *self.kept = kept.filter(|_| is_made);
             }
-            (self.kept.as_ref()).map(|near| self.curvature(point, here.grams, near))
+            let near = self.kept.as_ref();
+            Some(near.map_or_else(Curvature::none, |near| {
+                self.curvature(point, here.grams, near)
+            }))
         } else {
             None
         };

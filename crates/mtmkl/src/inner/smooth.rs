@@ -346,9 +346,12 @@ impl Smooth<'_> {
         let mut first = None;
         let is_enough =
             |_: &[f64], energy: f64| energy <= FORCING * FORCING * *first.get_or_insert(energy);
-        system
-            .solve(self.kept, &mut direction, &mut left, is_enough, ledger)
-            .ok_or_else(Self::not_definite)?;
+        let solved = system.solve(self.kept, &mut direction, &mut left, is_enough, ledger);
+        if effort.stop.now() {
+            // Rows that were not made say nothing, about K being definite neither.
+            return Ok(None);
+        }
+        solved.ok_or_else(Self::not_definite)?;
         Ok(self.search(iterate, residual, &direction, here))
     }
 
@@ -472,7 +475,13 @@ impl Smooth<'_> {
             self.system(&curvatures, here, effort)
                 .factor(self.kept, &point.ledger);
         }
-        let near = self.kept.as_ref().ok_or_else(Self::not_definite)?;
+        let Some(near) = self.kept.as_ref().filter(|_| !effort.stop.now()) else {
+            return if effort.stop.now() {
+                Ok(Curvature::none())
+            } else {
+                Err(Self::not_definite())
+            };
+        };
         point.make_images(here.grams);
         let samples = 0..point.beta.len();
         let _memory = point.ledger.take(bytes_of::<f64>(samples.len() * kernels));
