@@ -19,6 +19,13 @@ pub struct Group {
     pub radius: f64,
 }
 
+impl Group {
+    /// n_t = ‖sᵗ⁺‖_{p*}: what a unit of the budget is worth to each task.
+    pub(crate) fn worths(&self, s: &Grid) -> Vec<f64> {
+        s.iter_rows().map(|row| dual_norm(row, self.p)).collect()
+    }
+}
+
 impl Term for Group {
     fn reach(&self) -> Reach {
         Reach::Each
@@ -42,11 +49,16 @@ impl Term for Group {
 
     fn maximise(&self, s: &Grid, out: &mut Grid) -> f64 {
         // First the budgets σ_t between tasks, an L_q ball on n_t = ‖sᵗ⁺‖_{p*}; then an L_p ball of that radius in each task.
-        let duals: Vec<f64> = s.iter_rows().map(|row| dual_norm(row, self.p)).collect();
-        let mut budgets = vec![0.0; duals.len()];
-        maximise(&duals, self.q, self.radius, &mut budgets);
+        let worths = self.worths(s);
+        let mut budgets = vec![0.0; worths.len()];
+        maximise(&worths, self.q, self.radius, &mut budgets);
         let mut support = 0.0;
-        for (task, &budget) in budgets.iter().enumerate() {
+        out.values_mut().fill(0.0);
+        let rich = budgets
+            .iter()
+            .enumerate()
+            .filter(|(_, budget)| **budget > 0.0);
+        for (task, &budget) in rich {
             support += maximise(s.row(task), self.p, budget, out.row_mut(task));
         }
         support

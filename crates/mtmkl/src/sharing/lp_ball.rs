@@ -13,6 +13,11 @@ pub struct LpBall {
     pub radius: f64,
 }
 
+/// x^p; squares, which are most of all powers, without `powf`.
+fn power(x: f64, p: f64) -> f64 {
+    if p == 2.0 { x * x } else { x.powf(p) }
+}
+
 /// ‖x‖_p for x ≥ 0, computed after dividing by the largest entry: x^10 must not overflow or vanish.
 pub(super) fn norm(x: &[f64], p: f64) -> f64 {
     let largest = x.iter().fold(0.0_f64, |a, &b| a.max(b));
@@ -21,7 +26,7 @@ pub(super) fn norm(x: &[f64], p: f64) -> f64 {
     }
     let sum: f64 = x
         .iter()
-        .map(|&value| (value.max(0.0) / largest).powf(p))
+        .map(|&value| power(value.max(0.0) / largest, p))
         .sum();
     largest * sum.powf(1.0 / p)
 }
@@ -35,7 +40,7 @@ pub(super) fn dual_norm(s: &[f64], p: f64) -> f64 {
     let dual = p / (p - 1.0);
     let sum: f64 = s
         .iter()
-        .map(|&value| (value.max(0.0) / largest).powf(dual))
+        .map(|&value| power(value.max(0.0) / largest, dual))
         .sum();
     largest * sum.powf(1.0 / dual)
 }

@@ -9,6 +9,7 @@
 //! The result is feasible and comes with its own certificate, the Frank–Wolfe gap of the model by the sharing's oracle.
 
 use super::barrier::is_variable;
+use super::competitors::Competitors;
 use super::epigraph::Epigraph;
 use super::kkt::{Border, Hessian, KktSystem, Layout, RowMatrix};
 use super::term::TermState;
@@ -43,6 +44,11 @@ pub(in crate::solver) struct Minimum {
 }
 
 impl Minimum {
+    /// Whether the model is solved to this accuracy, and to a part of what was won unless that is below `least`.
+    pub(super) fn is_solved(&self, accuracy: f64, least: f64) -> bool {
+        self.gap <= accuracy && self.gap <= least.max(-SHARE * self.value)
+    }
+
     /// The better one.
     fn or(self, other: Self) -> Self {
         if other.gap < self.gap || !self.gap.is_finite() {
@@ -152,6 +158,13 @@ impl Model<'_> {
             .collect()
     }
 
+    /// The curvature of all tasks; `grams` has F'F of each, or nothing.
+    pub(super) fn hessians<'b>(&'b self, grams: &'b [Option<Vec<f64>>]) -> Vec<Hessian<'b>> {
+        let gram = |task: usize| grams.get(task).and_then(Option::as_deref);
+        let tasks = 0..self.theta.rows();
+        tasks.map(|task| self.hessian(task, gram(task))).collect()
+    }
+
     /// Minimises the model to an absolute accuracy, and to a part of the decrease that it promises unless that is below `least`.
     pub(in crate::solver) fn minimise(
         &self,
@@ -159,10 +172,21 @@ impl Model<'_> {
         accuracy: f64,
         least: f64,
     ) -> Minimum {
+        match Competitors::of(self, constraints) {
+            Some(competitors) => competitors.minimise(self, constraints, accuracy, least),
+            None => self.minimise_at_once(constraints, accuracy, least),
+        }
+    }
+
+    /// The same, over all tasks at once.
+    pub(super) fn minimise_at_once(
+        &self,
+        constraints: &[Constraint],
+        accuracy: f64,
+        least: f64,
+    ) -> Minimum {
         let grams = self.grams();
-        let hessians = grams.iter().enumerate();
-        let hessians = hessians.map(|(task, gram)| self.hessian(task, gram.as_deref()));
-        let work = Workspace::new(self, constraints, hessians.collect());
+        let work = Workspace::new(self, constraints, self.hessians(&grams));
         let mut at = work.start();
         let mut best = work.feasible(&at);
         if at.terms.iter().all(|term| !term.is_variable()) {
@@ -175,8 +199,7 @@ impl Model<'_> {
                 continue;
             }
             best = best.or(work.feasible(&at));
-            let is_solved = best.gap <= accuracy && best.gap <= least.max(-SHARE * best.value);
-            if is_solved || !goes_on {
+            if best.is_solved(accuracy, least) || !goes_on {
                 break;
             }
         }
@@ -195,7 +218,7 @@ pub(super) struct Workspace<'a> {
 }
 
 impl<'a> Workspace<'a> {
-    fn new(
+    pub(super) fn new(
         model: &'a Model<'a>,
         constraints: &'a [Constraint],
         hessians: Vec<Hessian<'a>>,
@@ -265,6 +288,12 @@ impl<'a> Workspace<'a> {
 
     /// max over θ' in Ψ of ⟨−∇q(θ), θ' − θ⟩ ≥ q(θ) − min q, for q with the cuts in these proportions, and what these proportions lack at θ.
     fn gap(&self, theta: &Grid, weights: &[Vec<f64>]) -> f64 {
+        let (descent, lack) = self.pulled(theta, weights);
+        lack + self.model.sharing.maximise(&descent).1 - descent.dot(theta)
+    }
+
+    /// −∇q(θ) for q with the cuts in these proportions, and what these proportions lack at θ.
+    pub(super) fn pulled(&self, theta: &Grid, weights: &[Vec<f64>]) -> (Grid, f64) {
         let model = self.model;
         let mut descent = self.descent(theta);
         let mut lack = 0.0;
@@ -282,13 +311,18 @@ impl<'a> Workspace<'a> {
             }
             lack += highest;
         }
-        lack + model.sharing.maximise(&descent).1 - descent.dot(theta)
+        (descent, lack)
     }
 
     /// The iterate moved into Ψ, and its value and gap.
     fn feasible(&self, at: &Iterate<'_>) -> Minimum {
-        let weights: Vec<Vec<f64>> = at.epigraphs.iter().map(Epigraph::convex_weights).collect();
-        let parts = Parts(at.terms.iter().map(TermState::feasible).collect());
+        let weights = at.epigraphs.iter().map(Epigraph::convex_weights).collect();
+        let parts = at.terms.iter().map(TermState::feasible).collect();
+        self.minimum(Parts(parts), weights)
+    }
+
+    /// A feasible point with cuts in these proportions, its value and gap.
+    pub(super) fn minimum(&self, parts: Parts, weights: Vec<Vec<f64>>) -> Minimum {
         let theta = self.model.sharing.theta(&parts);
         Minimum {
             value: self.model.value(&theta),
@@ -305,17 +339,11 @@ impl<'a> Workspace<'a> {
             for (part, term) in parts.0.iter_mut().zip(terms) {
                 term.snap(part, threshold);
             }
-            let theta = self.model.sharing.theta(&parts);
-            let (value, gap) = (self.model.value(&theta), self.gap(&theta, &best.weights));
-            let is_as_good = value <= best.value + SNAP_RISE * accuracy
-                && gap <= SNAP_GAP * best.gap.max(accuracy);
+            let snapped = self.minimum(parts, best.weights.clone());
+            let is_as_good = snapped.value <= best.value + SNAP_RISE * accuracy
+                && snapped.gap <= SNAP_GAP * best.gap.max(accuracy);
             if is_as_good {
-                return Minimum {
-                    parts,
-                    value,
-                    gap,
-                    weights: best.weights,
-                };
+                return snapped;
             }
         }
         best

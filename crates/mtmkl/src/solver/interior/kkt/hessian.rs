@@ -42,6 +42,9 @@ impl<'a> Hessian<'a> {
 
     /// out ← out + sign · W v
     pub(super) fn add_image(&self, v: &[f64], sign: f64, out: &mut [f64]) {
+        if is_zero(v) {
+            return;
+        }
         let m = v.len();
         match self.gram {
             Some(gram) => {
@@ -66,6 +69,9 @@ impl<'a> Hessian<'a> {
 
     /// v'Wv
     pub(in crate::solver::interior) fn square(&self, v: &[f64]) -> f64 {
+        if is_zero(v) {
+            return 0.0;
+        }
         let rows = [self.factor, self.cuts];
         let rows = rows.iter().flat_map(|rows| rows.chunks_exact(v.len()));
         let own: f64 = rows.map(|row| dot(row, v).powi(2)).sum();
@@ -109,6 +115,11 @@ impl<'a> Hessian<'a> {
             }
         }
     }
+}
+
+/// Whether a task does not move: where tasks compete, most have no weights and get none.
+fn is_zero(v: &[f64]) -> bool {
+    v.iter().all(|value| *value == 0.0)
 }
 
 /// Whether a curvature of this rank r on M kernels is better worked with by its rows than by an M × M matrix. Factoring takes M³/3 operations by the matrix,
