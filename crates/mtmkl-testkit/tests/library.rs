@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mtmkl::Registry;
-use mtmkl_testkit::library::{Source, coverage, found, problems};
+use mtmkl_testkit::library::{Recipe, Source, coverage, found, problems};
 
 #[test]
 fn claims_about_small_problems_are_true() {
@@ -57,6 +57,51 @@ fn stored_bounds_are_found_again() {
             "{}: {again:?}, stored {stored:?}",
             recipe.name
         );
+    }
+}
+
+/// Every sharing with a ball, where the ball is next to a cube.
+fn of_exponent(p: f64) -> Vec<Recipe> {
+    let of = |sharing: &str, q: f64, tasks: usize, seed: usize| {
+        let line = format!(
+            r#"{{"name":"p = {p}, q = {q}, seed {seed}","kernels":["linear","poly:degree=2,coef0=1","rbf:gamma=0.3|3"],"machine":{{"name":"svc","C":5.0,"positive_weight":1.0,"negative_weight":1.0}},"sharing":{{"name":{sharing}}},"data":{{"drawn":{{"seed":{seed},"samples":12,"tasks":{tasks},"columns":3}}}}}}"#
+        );
+        mtmkl_testkit::library::read(&line).remove(0)
+    };
+    let mut all = Vec::new();
+    for seed in [700, 800] {
+        let plain = |name: &str| format!(r#""{name}","p":{p:?},"radius":1.0"#);
+        all.push(of(&plain("lp"), p, 1, seed));
+        all.push(of(&plain("common"), p, 3, seed + 1));
+        all.push(of(&plain("independent"), p, 3, seed + 2));
+        for q in [1.0, 2.0, p] {
+            let mixed = |name: &str| format!(r#"{},"q":{q:?}"#, plain(name));
+            all.push(of(&mixed("group"), q, 3, seed + 3));
+            all.push(of(&mixed("pscs"), q, 3, seed + 4));
+            let tree = r#""radii":null,"root":true,"leaves":true,"levels":[{"label":"half","groups":[["half 0",[0,1]],["half 1",[2]]]}]"#;
+            all.push(of(
+                &format!("{},{tree}", mixed("hierarchy")),
+                q,
+                3,
+                seed + 5,
+            ));
+        }
+        let ball = format!(r#"{{"set":"lp-ball","p":{p:?},"radius":0.5}}"#);
+        let sum = format!(r#""sum","terms":[{{"common":{ball}}},{{"independent":{ball}}}]"#);
+        all.push(of(&sum, p, 3, seed + 6));
+    }
+    all
+}
+
+#[test]
+fn balls_next_to_cubes_are_solved() {
+    for p in [16.0, 64.0, 256.0, 1000.0] {
+        for mut recipe in of_exponent(p) {
+            recipe.bounds = Some(recipe.new_bounds().expect("stated for the conic solver"));
+            let finding = found(&recipe).expect("nothing but a seed is needed");
+            assert!(finding.known.width() < 1e-6, "{finding:?}");
+            assert!(finding.is_solved(), "{finding:?}");
+        }
     }
 }
 

@@ -256,6 +256,7 @@ fn read_cross(list: &[String]) -> Result<CrossGrams> {
     for text in list {
         let (name, path) = text
             .split_once('=')
+            .filter(|(name, path)| !name.is_empty() && !path.is_empty())
             .with_context(|| format!("--cross {text}: expected NAME=FILE"))?;
         let mut values = None;
         let mut own = None;
@@ -309,6 +310,9 @@ fn check_precomputed(model: &Model, training_rows: &[Vec<usize>]) -> Result<()> 
 /// When there is none, or it is not one.
 pub fn load(path: &Path, registry: &Registry) -> Result<Model> {
     let file = path.display();
+    if path.as_os_str().is_empty() {
+        bail!("{}", input::InputError::NoName);
+    }
     Model::load_with(registry, path).map_err(|error| match error {
         mtmkl::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             anyhow!("{file}: no such file")

@@ -14,6 +14,10 @@ pub enum InputError {
     #[error(transparent)]
     Table(#[from] TableError),
 
+    /// A name without a letter.
+    #[error("the name of the file is empty")]
+    NoName,
+
     /// There is no file of that name.
     #[error("{file}: no such file{}", .similar.as_ref().map_or(String::new(), |name| format!("; did you mean `{name}`?")))]
     NotFound {

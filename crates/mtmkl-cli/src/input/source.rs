@@ -291,6 +291,9 @@ fn not_read(name: &str, source: io::Error) -> InputError {
 
 /// The error for a file that cannot be opened, with a similar name of the same folder if it does not exist.
 fn not_opened(path: &Path, error: io::Error) -> InputError {
+    if path.as_os_str().is_empty() {
+        return InputError::NoName;
+    }
     let file = path.display().to_string();
     if error.kind() != io::ErrorKind::NotFound {
         return InputError::Io {

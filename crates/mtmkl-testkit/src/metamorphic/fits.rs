@@ -279,11 +279,14 @@ fn slack(statement: &Statement, model: &Model) -> f64 {
     });
     let outcome = model.outcome();
     let of_sums = SUM_ROUNDING * outcome.objective.abs().max(outcome.bound.abs());
-    rounding * sizes.sum::<f64>() + of_sums + TERM_ROUNDING * largest_terms(statement)
+    let largest = diagonals.iter().copied().fold(0.0, f64::max);
+    let heaviest = (0..model.tasks().len()).map(|task| model.weights().row(task).iter().sum());
+    let largest = largest * heaviest.fold(0.0_f64, f64::max);
+    rounding * sizes.sum::<f64>() + of_sums + TERM_ROUNDING * largest_terms(statement, largest)
 }
 
-/// Σ C_i |y_i|, Σ y_i²/λ: what the terms of J without kernels may come to.
-fn largest_terms(statement: &Statement) -> f64 {
+/// Σ C_i |y_i|, Σ y_i²/λ, C_i times the largest kernel value where a loss is a difference of these: what the terms of J and of its primal may come to.
+fn largest_terms(statement: &Statement, largest: f64) -> f64 {
     let machine = &statement.machine;
     let mut sum = 0.0;
     for task in &statement.tasks {
@@ -299,6 +302,8 @@ fn largest_terms(statement: &Statement) -> f64 {
                                 .number("positive_weight")
                                 .max(machine.number("negative_weight"))
                     }
+                    "svdd" => 2.0 * machine.number("C") * largest,
+                    "ocsvm" => 2.0 * largest / (machine.number("nu") * task.targets.len() as f64),
                     _ => 0.0,
                 };
         }

@@ -11,14 +11,14 @@
 //!
 //! the linear programme that the gap is without ε, at other slopes. A variable that is held at its bound by a slope of more than
 //! ½ ε (u − l) adds nothing: only the free ones do. With ε = 0 it is that gap, and it never is below it. With a ridge ρ > ε,
-//! K + ρ ⪰ ρ − ε and J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i² / (ρ_i − ε). A smooth φ on a bounded interval is bounded as in a box, with
+//! K + ρ ⪰ ρ − ε and J − ḡ(β) = ½κ r'(K + ρ)⁻¹r ≤ ½κ Σ_i r_i² / (ρ_i − ε). With ρ ≤ ε ḡ may have no maximum for K as it was given; what is
+//! bounded is then that of K + ε, which is ⪰ 0 and as near to K as can be told: r − εβ in place of r, over ρ. A smooth φ on a bounded interval is bounded as in a box, with
 //! Fenchel's inequality in place of the linear programme.
 
 use super::box_qp::{self, Qp};
 use crate::machine::{Conjugate, Dual, SmoothConjugate, Variables};
 
-/// J − ḡ(β) at most, for K(θ) + ε ⪰ 0. `linear` is q + c Σ_m θ_m d_m by variable, `product` is K(θ)β by sample, b the offset. Infinite where
-/// ε is not below the ridge: ḡ may have no maximum.
+/// J − ḡ(β) at most, for K(θ) + ε ⪰ 0. `linear` is q + c Σ_m θ_m d_m by variable, `product` is K(θ)β by sample, b the offset.
 pub(super) fn gap(
     dual: &Dual,
     linear: &[f64],
@@ -54,13 +54,28 @@ fn ridge_gap(linear: &[f64], ridge: &[f64], beta: &[f64], product: &[f64], epsil
         .map(|i| {
             let residual = linear[i] - product[i] - ridge[i] * beta[i];
             let left = ridge[i] - epsilon;
-            if left > 0.0 {
-                0.5 * residual * residual / left
+            if is_beyond(ridge, epsilon) {
+                0.5 * (residual.abs() + epsilon * beta[i].abs()).powi(2) / ridge[i]
             } else {
-                f64::INFINITY
+                0.5 * residual * residual / left
             }
         })
         .sum()
+}
+
+/// Whether a ridge is too small for K as it was given.
+fn is_beyond(ridge: &[f64], epsilon: f64) -> bool {
+    ridge.iter().any(|ridge| *ridge <= epsilon)
+}
+
+/// By how much ḡ(β) is less for K + ε than for K, where that is the kernel that the gap is of: ½κε ‖β‖².
+pub(super) fn shift(dual: &Dual, beta: &[f64], epsilon: f64) -> f64 {
+    match &dual.conjugate {
+        Conjugate::Ridge { ridge } if is_beyond(ridge, epsilon) => {
+            0.5 * dual.scale * epsilon * crate::grid::dot(beta, beta)
+        }
+        _ => 0.0,
+    }
 }
 
 fn box_gap(qp: &Qp<'_>, beta: &[f64], product: &[f64], epsilon: f64) -> f64 {
@@ -365,8 +380,50 @@ mod tests {
             let more =
                 2.0 * (value(&linear, &matrix, &best, n) - value(&linear, &matrix, &beta, n));
             assert!(more <= found + 1e-12, "{more} is above {found}");
-            let beyond = gap(&dual, &linear, &beta, &product, 0.0, 0.4);
-            assert_eq!(beyond, f64::INFINITY);
+        }
+    }
+
+    #[test]
+    fn a_ridge_below_epsilon_is_that_of_the_kernel_with_epsilon() {
+        let mut random = Random::new(10);
+        let n = 5;
+        for epsilon in [0.4, 2.0] {
+            let mut matrix = indefinite(n, epsilon, &mut random);
+            let linear: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
+            let ridge: Vec<f64> = (0..n).map(|i| 0.2 + 0.1 * i as f64).collect();
+            let beta: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
+            let dual = Dual {
+                scale: 2.0,
+                variables: Variables::one_each(n),
+                linear: linear.clone(),
+                diagonal: 0.0,
+                conjugate: Conjugate::Ridge {
+                    ridge: ridge.clone(),
+                },
+            };
+            let product = times(&matrix, &beta);
+            let found = gap(&dual, &linear, &beta, &product, 0.0, epsilon);
+            let penalty = dot(&ridge, &beta.iter().map(|b| b * b).collect::<Vec<_>>());
+            let here = 2.0 * value(&linear, &matrix, &beta, n) - penalty;
+            for i in 0..n {
+                matrix[i * n + i] += epsilon;
+            }
+            let shifted = 2.0 * value(&linear, &matrix, &beta, n) - penalty;
+            let less = shift(&dual, &beta, epsilon);
+            assert!((here - less - shifted).abs() <= 1e-12 * (1.0 + here.abs()));
+            for i in 0..n {
+                matrix[i * n + i] += ridge[i];
+            }
+            let mut best = linear.clone();
+            let factor = linalg::Cholesky::new(&matrix, n).unwrap();
+            factor.solve(&mut best, 1);
+            // max of 2q'β − β'(K + ε + ρ)β
+            let optimum = dot(&linear, &best);
+            assert!(
+                optimum <= shifted + found + 1e-12,
+                "{optimum} {shifted} {found}"
+            );
+            assert_eq!(shift(&dual, &beta, 0.1), 0.0);
         }
     }
 }

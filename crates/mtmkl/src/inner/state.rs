@@ -244,6 +244,7 @@ impl State {
         let gap = if epsilon > 0.0 && effort.concave {
             let (product, offset) = (self.point.product_values(), self.point.offset);
             let wider = indefiniteness::gap(dual, &solved.linear, beta, product, offset, epsilon);
+            solved.noise += indefiniteness::shift(dual, beta, epsilon);
             answer.gap.max(wider + answer.noise)
         } else {
             answer.gap

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::spec::positive;
 use super::{Base, Kernel};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The key of every kernel's specification that stands for the number.
 pub(super) const FACTOR: &str = "factor";
@@ -20,8 +20,12 @@ impl Scaled {
     /// c k(x, z)
     ///
     /// # Errors
-    /// When the factor is not a finite number > 0.
+    /// When the factor is not a finite number > 0, or the kernel is one that is always normalised: that would take the factor away again.
     pub fn new(factor: f64, kernel: Arc<dyn Kernel>) -> Result<Self> {
+        if kernel.is_always_normalised() {
+            let expected = "1: this kernel is always normalised, which takes a factor away";
+            return Err(Error::param(FACTOR, factor, expected));
+        }
         Ok(Self {
             factor: positive(FACTOR, factor)?,
             kernel,
@@ -69,10 +73,6 @@ impl Kernel for Scaled {
         self.kernel.is_positive_definite()
     }
 
-    fn is_always_normalised(&self) -> bool {
-        self.kernel.is_always_normalised()
-    }
-
     fn needs_non_negative(&self) -> Option<&'static str> {
         self.kernel.needs_non_negative()
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::super::parse_kernel;
 
     #[test]
-    fn every_kernel_takes_a_factor() {
+    fn every_kernel_takes_a_factor_or_says_why_not() {
         let (x, z) = ([0.5, 2.0], [1.5, 0.25]);
         for entry in crate::kernel::KERNELS {
             let plain = parse_kernel(entry.example).unwrap();
@@ -103,7 +103,15 @@ mod tests {
                 ':'
             };
             let text = format!("{}{mark}factor=3", entry.example);
-            let scaled = parse_kernel(&text).unwrap();
+            let scaled = parse_kernel(&text);
+            if plain.kernel.is_always_normalised() {
+                let message = scaled.unwrap_err().to_string();
+                assert!(message.contains("always normalised"), "{message}");
+                let one = format!("{}{mark}factor=1", entry.example);
+                assert_eq!(parse_kernel(&one).unwrap().kernel.factor(), None);
+                continue;
+            }
+            let scaled = scaled.unwrap();
             assert_eq!(scaled.kernel.factor(), Some(3.0), "{text}");
             let again = parse_kernel(&scaled.spec().unwrap()).unwrap();
             assert_eq!(again.spec(), scaled.spec());

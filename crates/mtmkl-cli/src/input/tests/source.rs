@@ -132,6 +132,8 @@ fn faults_of_a_path() {
         read("nowhere/letters.csv"),
         "nowhere/letters.csv: no such file"
     );
+    let nameless = read_table(Path::new(""), None, &TableOptions::default());
+    assert_eq!(message(nameless), "the name of the file is empty");
     let folder_itself = message(read_table(folder.path(), None, &TableOptions::default()));
     assert!(
         folder_itself.ends_with(" is a folder; give a file"),

@@ -191,6 +191,16 @@ fn others() -> Vec<Case> {
             &["expected NAME=FILE"],
         ),
         command(
+            "a cross matrix in no file",
+            "predict two.model two.csv --cross k=",
+            &["--cross k=: expected NAME=FILE"],
+        ),
+        command(
+            "a cross matrix of an empty name",
+            "predict two.model two.csv --cross =gram.npy",
+            &["--cross =gram.npy: expected NAME=FILE"],
+        ),
+        command(
             "a cross matrix of no kernel",
             "predict two.model two.csv --cross k=gram.npy",
             &["no precomputed kernel of this name"],

@@ -26,6 +26,8 @@ pub(super) struct TermState {
     slack: Vec<f64>,
     /// Their multipliers.
     lambda: Vec<f64>,
+    /// What all products were to begin with.
+    first_product: f64,
 }
 
 /// A step of one term.
@@ -38,8 +40,9 @@ pub(super) struct Direction {
     lambda: Vec<f64>,
 }
 
-/// What N(x) + v may exceed the bound by, as a part of it: an interior point method need not follow curved constraints closely while it is far from
-/// the end.
+/// What N(x) + v may exceed the bound by to begin with, as a part of it: an interior point method need not follow curved constraints closely while it is far
+/// from the end. That part falls with the average product μ, as (μ/μ₀)^{(p−1)/2}. A weight far below its norm costs next to nothing along ∇N and ∇²N, and with
+/// p = 8 and above steps would raise it beyond all others, over and over, were they free to leave the norm behind until the end.
 const FREE_RESIDUAL: f64 = 0.1;
 /// This part of what a step would take off the residual, were N a straight line, it must take off (Armijo's condition).
 const SUFFICIENT: f64 = 0.1;
@@ -72,6 +75,7 @@ impl TermState {
         Self {
             slack: values.iter().map(|value| bound - value).collect(),
             lambda: vec![0.0; values.len()],
+            first_product: 0.0,
             z: Grid::zeros(rows, kernels),
             w: Grid::zeros(bounded_rows, kernels),
             x,
@@ -85,6 +89,7 @@ impl TermState {
 
     /// All complementarity products become μ.
     pub(super) fn start_multipliers(&mut self, mu: f64) {
+        self.first_product = mu;
         for (z, x) in self.z.values_mut().iter_mut().zip(self.x.values()) {
             *z = mu / x;
         }
@@ -299,13 +304,21 @@ impl TermState {
         .fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether after this step N(x) + v − c is at most v or a small part of c, or at least smaller than it was, by a part of what the
+    /// What N(x) + v may exceed the bound by.
+    fn free_residual(&self) -> f64 {
+        let (total, count) = self.complementarity();
+        let left = (total / count / self.first_product).min(1.0);
+        let share = left.powf(0.5 * (self.constraint.exponent() - 1.0));
+        FREE_RESIDUAL * share * self.constraint.bound()
+    }
+
+    /// Whether after this step N(x) + v − c is at most v or a part of c that is free, or at least smaller than it was, by a part of what the
     /// step would take off it if N were a straight line, however short the step.
     pub(super) fn stays_close(&self, direction: &Direction, step: f64) -> bool {
         if self.slack.is_empty() {
             return true;
         }
-        let bound = self.constraint.bound();
+        let (bound, free) = (self.constraint.bound(), self.free_residual());
         let mut x = self.x.clone();
         axpy(step, direction.x.values(), x.values_mut());
         let values = self.constraint.values(&x);
@@ -313,7 +326,7 @@ impl TermState {
             let slack = self.slack[number] + step * direction.slack[number];
             let after = value + slack - bound;
             let fallen = (1.0 - SUFFICIENT * step) * self.residual(number);
-            after <= slack.max(fallen).max(FREE_RESIDUAL * bound)
+            after <= slack.max(fallen).max(free)
         })
     }
 

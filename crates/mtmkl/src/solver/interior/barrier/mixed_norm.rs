@@ -53,6 +53,10 @@ impl Barrier for MixedNorm {
         0
     }
 
+    fn exponent(&self) -> f64 {
+        self.p.max(self.q)
+    }
+
     /// Start points lie on the sphere: go inside, to where n entries and the slack of their norm are in balance.
     fn enter(&self, x: &mut Grid) {
         let n = x.values().len() as f64;

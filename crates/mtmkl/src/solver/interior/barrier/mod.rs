@@ -74,6 +74,11 @@ pub(super) trait Barrier: Debug + Send + Sync {
         row
     }
 
+    /// How bent N is: the exponent of a norm, 1 where it is straight.
+    fn exponent(&self) -> f64 {
+        1.0
+    }
+
     /// Moves a balanced point of the term off its boundary.
     fn enter(&self, _x: &mut Grid) {}
 

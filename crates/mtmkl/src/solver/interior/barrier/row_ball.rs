@@ -38,6 +38,10 @@ impl Barrier for RowBall {
         0.5 * self.radius * self.radius
     }
 
+    fn exponent(&self) -> f64 {
+        2.0
+    }
+
     fn enter(&self, x: &mut Grid) {
         let least = OFF_ZERO * self.radius / (x.kernels() as f64).sqrt();
         for value in x.values_mut() {

@@ -32,6 +32,10 @@ impl Barrier for RowNorm {
         self.radius
     }
 
+    fn exponent(&self) -> f64 {
+        self.p
+    }
+
     /// Start points lie on the sphere: go inside, to where n entries and the slack of their norm are in balance.
     fn enter(&self, x: &mut Grid) {
         let n = x.kernels() as f64;
