@@ -79,8 +79,8 @@ impl Competitors {
             let most = tasks.iter().fold(0.0_f64, |most, &t| most.max(worths[t]));
             let outside = (0..worths.len()).filter(|&t| !self.inside[t] && worths[t] > most);
             match outside.count() {
-                // What is left of the gap is A's own.
-                0 => return minimum,
+                // What is left of the gap is A's own, and interior points may do better among all.
+                0 => return minimum.or(model.minimise_at_once(constraints, accuracy, least)),
                 count => self.admit(&worths, count.min(tasks.len())),
             }
         }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_minimum_is_that_among_all_tasks() {
-        for p in [1.0, 1.1, 2.0, 4.0] {
+        for p in [1.0, 1.1, 2.0, 4.0, 8.0, 64.0] {
             for spread in [0.0, 1e-6, 0.01, 0.9] {
                 assert!(check(300, p, spread));
             }

@@ -50,7 +50,7 @@ impl Minimum {
     }
 
     /// The better one.
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         if other.gap < self.gap || !self.gap.is_finite() {
             other
         } else {
