@@ -372,7 +372,6 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self._frame = _core.Frame.of(model)
         # The groups of tasks by name, of those that were never seen too.
         self._places: dict[str, str | None] = json.loads(model.notes.get("python", "{}")).get("transfer", {}).get("mapping", {})
-        rows: list[list[int]] = json.loads(model.notes.get("training-rows", "[]"))
         machine = json.loads(model.machine)
         for name in self._prices():
             setattr(self, f"{name}_", float(machine["lambda" if name == "alpha" else name]))
@@ -395,29 +394,14 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.scores_ = json.loads(model.notes.get("scores", "null"))
         self.trace_ = np.array([tuple(line) for line in model.trace], dtype=_PASS)
         self.n_iter_ = len(self.trace_)
-        # (row of X, support row) of every sample set; without notes of where rows came from, they are counted through.
-        places: dict[int, NDArray[np.intp]] = {}
-        vectors: list[Rows] = []
-        before = 0
-        for number in sorted(set(model.task_sets)):
-            positions, support = _support_rows(model, number)
-            at = positions.astype(np.intp)
-            places[number] = np.asarray(rows[number], dtype=np.intp)[at] if number < len(rows) else before + at
-            vectors.append(support)
-            before += model.samples(number)
-        every = np.concatenate(list(places.values()))
+        # The row of X of every support row; without notes of where rows came from, they are counted through.
+        positions, counts, samples = (own.astype(np.intp) for own in model.support_places())
+        rows = model.training_rows()
+        first = np.repeat(np.cumsum(samples) - samples, counts)
+        every = first + positions if rows is None else rows.astype(np.intp)[first + positions]
         order = np.argsort(every, kind="stable")
         self.support_ = every[order]
-        are_sparse = any(sparse.issparse(part) for part in vectors)
-        self._support_vectors = (sparse.vstack(vectors, format="csr") if are_sparse else np.concatenate(vectors))[order]
-        # Where the support rows of each sample set are among all. A matrix of all tasks and rows is made when it is asked for.
-        position = np.empty(len(every), dtype=np.intp)
-        position[order] = np.arange(len(every))
-        self._places_of: dict[int, NDArray[np.intp]] = {}
-        start = 0
-        for number, own in places.items():
-            self._places_of[number] = position[start : start + len(own)]
-            start += len(own)
+        self._support_order = order
         self.intercept_ = model.offsets
 
     @property
@@ -425,9 +409,14 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         """β of each machine (rows) on the support rows (columns, in the order of ``support_``)."""
         check_is_fitted(self)
         coefficients = np.zeros((len(self._model.task_names), len(self.support_)))
+        # Where the support rows of each sample set are among all.
+        places = np.empty_like(self._support_order)
+        places[self._support_order] = np.arange(len(places))
+        _, counts, _ = self._model.support_places()
+        first = np.cumsum(counts) - counts
         for task, number in enumerate(self._model.task_sets):
             at, beta = self._model.support(task)
-            coefficients[task, self._places_of[number][at.astype(np.intp)]] = beta
+            coefficients[task, places[(first[number] + at).astype(np.intp)]] = beta
         return coefficients
 
     @property
@@ -436,7 +425,10 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if isinstance(self.kernels, str) and self.kernels == "precomputed":
             raise AttributeError("precomputed kernels have no support vectors; support_ has their positions")
-        return self._support_vectors
+        _, counts, _ = self._model.support_places()
+        vectors = [_support_rows(self._model, number)[1] for number in range(len(counts))]
+        are_sparse = any(sparse.issparse(part) for part in vectors)
+        return (sparse.vstack(vectors, format="csr") if are_sparse else np.concatenate(vectors))[self._support_order]
 
     # -- prediction ----------------------------------------------------------------------------------------------------------------
 

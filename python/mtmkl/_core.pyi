@@ -13,6 +13,7 @@ __all__ = [
     "Model",
     "Outer",
     "Search",
+    "Sets",
     "Transfer",
     "__version__",
     "are_between_tasks",
@@ -22,7 +23,6 @@ __all__ = [
     "is_gap",
     "kernel_specs",
     "looks_like_numbers",
-    "measured_rows",
     "name_order",
     "named",
     "program",
@@ -101,6 +101,8 @@ class Model:
     def notes(self) -> dict[str, str]: ...
     def columns(self, set: int) -> list[str]: ...
     def samples(self, set: int) -> int: ...
+    def support_places(self) -> tuple[NDArray[np.uintp], NDArray[np.uintp], NDArray[np.uintp]]: ...
+    def training_rows(self) -> NDArray[np.uintp] | None: ...
     def support_rows(
         self, set: int
     ) -> tuple[NDArray[np.uintp], NDArray[np.float64] | tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64], int]]: ...
@@ -133,8 +135,8 @@ class Batch:
         normalize: str,
         target_scale: str,
         definiteness: str,
-        sets: Sequence[Set],
-        tasks: Sequence[Task],
+        sets: Sets,
+        shares: NDArray[np.float64],
         limits: Limits,
     ) -> Batch: ...
     @property
@@ -163,6 +165,35 @@ class Batch:
         self, theta: NDArray[np.float64], machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
     def model(self, theta: NDArray[np.float64], machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]]) -> Model: ...
+    def machines(self, machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]], with_rows: bool) -> dict[str, Any]: ...
+
+@final
+class Sets:
+    def __new__(
+        cls,
+        frame: Frame,
+        rows: Any,
+        names: Sequence[str],
+        tasks: NDArray[np.int32] | None,
+        only: str,
+        weights: NDArray[np.float64],
+        targets: NDArray[np.float64] | None,
+        prices: Sequence[float] | str | None,
+    ) -> Sets: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def samples(self) -> NDArray[np.uintp]: ...
+    @property
+    def rows(self) -> NDArray[np.uintp]: ...
+    @property
+    def machines(self) -> list[str]: ...
+    @property
+    def sets(self) -> NDArray[np.uintp]: ...
+    @property
+    def totals(self) -> NDArray[np.float64]: ...
+    def measured(self, sets: int) -> tuple[NDArray[np.float64], NDArray[np.uintp]]: ...
+    def moments(self) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
 
 @final
 class Outer:
@@ -192,9 +223,13 @@ class Outer:
     def take_proof(self, primal: NDArray[np.float64], constant: NDArray[np.float64], sensitivities: NDArray[np.float64]) -> float: ...
     def model(
         self,
-        parts: Sequence[Model],
+        parts: Sequence[Mapping[str, Any]],
         order: Sequence[tuple[int, int]],
         *,
+        kernels: Sequence[tuple[str | None, str]],
+        machine: str,
+        normalize: str,
+        frame: Frame,
         kernel_seconds: float,
         solve_seconds: float,
         notes: Mapping[str, str],
@@ -283,7 +318,6 @@ def sample_sets(
     same: NDArray[np.float64] | None,
 ) -> list[tuple[str, NDArray[np.uintp], NDArray[np.float64]]]: ...
 def balanced(classes: int, codes: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
-def measured_rows(rows: NDArray[np.float64], sets: int) -> NDArray[np.uintp]: ...
 def scales_of_moments(
     moments: Sequence[tuple[float, float, float, float, bool]], scale: str, kernels: Sequence[str]
 ) -> list[tuple[float, float]]: ...
@@ -291,7 +325,8 @@ def settled_kernels(
     kernels: Sequence[tuple[str | None, str]],
     normalize: str | None,
     columns: Sequence[str],
-    sets: Sequence[NDArray[np.float64]],
+    rows: NDArray[np.float64],
+    counts: NDArray[np.uintp],
     moments: Sequence[tuple[float, float, float]],
 ) -> tuple[list[tuple[str, str]], str]: ...
 def looks_like_numbers(values: Sequence[str], rows: int) -> bool: ...

@@ -77,9 +77,18 @@ def texts(values: Any, what: str, known: Sequence[str] | None = None) -> Texts:
     array = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{what} has shape {array.shape}, expected one entry for each row of X")
-    # Few tasks, many rows: each name is written once. 1, 1.0 and True are equal, but not in words; a float32 is not spelled as a float.
+    if array.dtype.kind in "biu":
+        # Few tasks, many rows: each name is written once, and no number of these is missing.
+        distinct, codes = np.unique(array, return_inverse=True)
+        return np.array(_names(distinct, what, known), dtype=object)[codes]
+    return np.array(_names(array, what, known), dtype=object)
+
+
+def _names(array: NDArray[Any], what: str, known: Sequence[str] | None) -> list[str]:
+    """The name of each value."""
+    # 1, 1.0 and True are equal, but not in words; a float32 is not spelled as a float.
     names: dict[Any, str] = {}
-    found = np.empty(len(array), dtype=object)
+    found: list[str] = []
     for at, value in enumerate(array if array.dtype.kind == "f" else array.tolist()):
         key = (type(value), value)
         if key not in names:
@@ -88,7 +97,7 @@ def texts(values: Any, what: str, known: Sequence[str] | None = None) -> Texts:
             if isinstance(value, float | np.floating) and np.isinf(value):
                 raise ValueError(f"{what}, row {at}: the value is {value}, expected a name or a finite number")
             names[key] = text(value) if known is None else _core.named(text(value), _kind(value), known)
-        found[at] = names[key]
+        found.append(names[key])
     return found
 
 

@@ -9,17 +9,20 @@ use mtmkl::grid::Grid;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Prepared, ProblemSpec, Rounds, Stop};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::matrix;
+use crate::convert::{matrix, vector};
 use crate::enter::{interruptible, released};
 use crate::errors::{self, Origins};
-use crate::fit::{Data, Limits, Owned, PyTask, Set, read, read_word};
+use crate::fit::{Limits, read, read_word, views};
+use crate::machines::flat;
 use crate::model::Model;
+use crate::sets::Sets;
 
 /// A θ of the caller's.
 pub(crate) fn grid(theta: &PyReadonlyArray2<'_, f64>) -> PyResult<Grid> {
@@ -113,9 +116,9 @@ type Proofs<'py> = (
 
 #[pymethods]
 impl Batch {
-    /// Prepares these tasks: kernels are settled, and the sharing is somebody else's business.
+    /// Prepares these tasks, each with a factor of its weights: kernels are settled, and the sharing is somebody else's business.
     #[new]
-    #[pyo3(signature = (*, kernels, machine, normalize, target_scale, definiteness, sets, tasks, limits))]
+    #[pyo3(signature = (*, kernels, machine, normalize, target_scale, definiteness, sets, shares, limits))]
     #[allow(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -128,8 +131,8 @@ impl Batch {
         normalize: &str,
         target_scale: &str,
         definiteness: &str,
-        sets: Vec<Set<'_>>,
-        tasks: Vec<PyTask<'_>>,
+        sets: &Sets,
+        shares: PyReadonlyArray1<'_, f64>,
         limits: Limits,
     ) -> PyResult<Self> {
         let machine = read("machine", machine)?;
@@ -137,15 +140,11 @@ impl Batch {
         let normalize = mtmkl::Normalization::of_word(normalize)
             .ok_or_else(|| PyValueError::new_err(format!("normalize is '{normalize}'")))?;
         let preparation = limits.preparation(read_word("indefinite", definiteness)?)?;
-        let Data {
-            origins,
-            views,
-            sets,
-            tasks,
-        } = Data::read(&kernels, &sets, &tasks)?;
+        let origins = sets.origins();
+        let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
+        // Samples are shared; the weights of tasks depend on all of them.
+        let (samples, tasks) = (sets.data.samples.clone(), sets.tasks(vector(&shares)?)?);
         let prepared = interruptible(py, &Stop::never(), &origins, move || {
-            let samples = sets.into_iter().map(Owned::samples);
-            let samples = samples.collect::<mtmkl::Result<Vec<_>>>()?;
             // Any sharing will do that goes with every machine: θ is given.
             let mut spec = ProblemSpec::new(views, machine, SharingSpec::uniform());
             spec.normalize = normalize;
@@ -307,8 +306,27 @@ impl Batch {
         let theta = grid(&theta)?;
         let model = released(py, &self.origins, || {
             let (fitted, witness) = self.state().machines(&machines, &mixtures)?;
-            self.prepared.part_model(&theta, fitted, witness)
+            self.prepared.part_model(&theta, &fitted, &witness)
         })?;
         Ok(Model::from(model))
+    }
+
+    /// The same machines and mixtures in arrays, with the rows that they need or without them, to be joined with those of other batches.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "Python hands over what it passes"
+    )]
+    fn machines<'py>(
+        &self,
+        py: Python<'py>,
+        machines: Vec<usize>,
+        mixtures: Vec<Mixture>,
+        with_rows: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let machines = released(py, &self.origins, || {
+            let (fitted, witness) = self.state().machines(&machines, &mixtures)?;
+            self.prepared.machines(&fitted, &witness, with_rows)
+        })?;
+        flat(py, &machines, with_rows)
     }
 }

@@ -1,13 +1,13 @@
 //! What is learned from all samples before anything is fitted, where these are in different places: scales of columns, widths and factors of
 //! kernels. The same numbers as where they are together.
 
-use mtmkl::gram::{ColumnMoments, measured_rows};
+use mtmkl::gram::ColumnMoments;
 use mtmkl::machine::MachineSpec;
 use mtmkl::select::usual_settled;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Normalization, ProblemSpec, RowValues, Samples};
 use mtmkl_table::{Moments, Scaling, usual_scaling};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -49,32 +49,21 @@ pub(crate) fn scales_of_moments(
     Ok(moments.iter().map(of).collect())
 }
 
-fn samples(rows: &PyReadonlyArray2<'_, f64>, columns: &[String]) -> PyResult<Samples> {
-    let values = RowValues::Dense(matrix(rows)?.to_vec());
-    Samples::of_rows(values, rows.shape()[0], columns.to_vec())
-        .map_err(|error| errors::raise(error, &Origins::default()))
-}
-
-/// The rows of a sample set, one of so many, in which kernels are measured.
-#[pyfunction]
-#[pyo3(name = "measured_rows")]
-#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
-pub(crate) fn measured_rows_of<'py>(
-    py: Python<'py>,
-    rows: PyReadonlyArray2<'py, f64>,
-    sets: usize,
-) -> PyResult<Bound<'py, PyArray1<usize>>> {
-    let columns: Vec<String> = (0..rows.shape()[1])
-        .map(|at| format!("f{}", at + 1))
-        .collect();
-    let set = samples(&rows, &columns)?;
-    Ok(measured_rows(&set, sets).into_pyarray(py))
+/// Sample sets of so many rows each, one after the other.
+fn samples(values: &[f64], counts: &[usize], columns: &[String]) -> mtmkl::Result<Vec<Samples>> {
+    let mut left = values;
+    let set = |&count: &usize| {
+        let own = left.split_off(..(count * columns.len()).min(left.len()));
+        let values = RowValues::Dense(own.unwrap_or_default().to_vec());
+        Samples::of_rows(values, count, columns.to_vec())
+    };
+    counts.iter().map(set).collect()
 }
 
 /// Kernels by name and specification, and what they are divided by.
 type Settled = (Vec<(String, String)>, &'static str);
 
-/// The kernels with widths and factors that are numbers, measured on these rows of each sample set and on moments of the columns (count, mean,
+/// The kernels with widths and factors that are numbers, measured on these rows of the sample sets, so many of each, and on moments of the columns (count, mean,
 /// Σ(x − mean)²); and what they are divided by.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
@@ -83,12 +72,12 @@ pub(crate) fn settled_kernels(
     kernels: Vec<(Option<String>, String)>,
     normalize: Option<&str>,
     columns: Vec<String>,
-    sets: Vec<PyReadonlyArray2<'_, f64>>,
+    rows: PyReadonlyArray2<'_, f64>,
+    counts: PyReadonlyArray1<'_, usize>,
     moments: Vec<(f64, f64, f64)>,
 ) -> PyResult<Settled> {
     let raise = |error| errors::raise(error, &Origins::default());
-    let sets = sets.iter().map(|rows| samples(rows, &columns));
-    let sets = sets.collect::<PyResult<Vec<_>>>()?;
+    let (rows, counts) = (matrix(&rows)?, counts.as_slice()?);
     let views = views(&kernels).map_err(raise)?;
     let moment = |&(count, mean, squares): &(f64, f64, f64)| ColumnMoments {
         count,
@@ -98,6 +87,7 @@ pub(crate) fn settled_kernels(
     let moments: Vec<ColumnMoments> = moments.iter().map(moment).collect();
     let normalize = normalize.and_then(Normalization::of_word);
     let settled = released(py, &Origins::default(), || {
+        let sets = samples(rows, counts, &columns)?;
         for view in &views {
             view.columns.resolve(&columns)?;
         }

@@ -15,7 +15,7 @@ use crate::convert::{matrix, vector};
 use crate::enter::{pool, released};
 use crate::errors::{self, Origins};
 use crate::rows::PyRows;
-use crate::table::Frame;
+use crate::table::{Frame, raise};
 
 /// A group of tasks: level, name, positions of the tasks, and the weights that they share.
 type Shared<'py> = (String, String, Vec<usize>, Bound<'py, PyArray1<f64>>);
@@ -323,6 +323,27 @@ impl Model {
     /// How many samples a sample set had.
     fn samples(&self, set: usize) -> PyResult<usize> {
         Ok(self.set(set)?.samples)
+    }
+
+    /// The positions of the support rows of all sample sets, one set after the other, how many each has, and how many samples.
+    fn support_places<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<usize>>; 3] {
+        let sets = self.model.support_sets();
+        let positions: Vec<usize> = (sets.iter())
+            .flat_map(|set| &set.positions)
+            .copied()
+            .collect();
+        let counts = sets.iter().map(|set| set.positions.len());
+        let samples = sets.iter().map(|set| set.samples);
+        [positions, counts.collect(), samples.collect()].map(|own: Vec<usize>| own.into_pyarray(py))
+    }
+
+    /// The rows of the table that the samples of all sample sets were, one set after the other; none where the notes do not say.
+    fn training_rows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<usize>>>> {
+        let rows =
+            mtmkl_table::training_rows_of(&self.model).map_err(|error| raise(error, false))?;
+        let samples = self.model.support_sets().iter().map(|set| set.samples);
+        let is_whole = rows.iter().map(Vec::len).eq(samples);
+        Ok(is_whole.then(|| rows.concat().into_pyarray(py)))
     }
 
     /// The support rows of a sample set: their positions in it, and the rows.

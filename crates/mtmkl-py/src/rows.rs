@@ -76,7 +76,7 @@ impl Csr<'_> {
     }
 
     /// All rows.
-    fn read(&self) -> PyResult<SparseRows> {
+    pub(crate) fn read(&self) -> PyResult<SparseRows> {
         let columns = self.indices.get(0..self.indices.count())?;
         checked(
             self.offsets()?,

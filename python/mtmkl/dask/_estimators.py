@@ -163,11 +163,12 @@ class _OnCluster(MKLEstimator):
         ]
         whole = by_task(None if has_tasks else [])
         frame = _core.Frame(features, scales, frames[0].target, frames[0].task, json.dumps(whole))
+        rows = pieces.rows
         pieces.read.clear()
         described = await self._describe(cluster, frames)
         order = _order(described, frame.task is not None)
         settled, normalize = _core.settled_kernels(
-            kernels.pairs, self._normalize(), features, [aligned(described[b]["measured"][s]) for b, s in order], _moments(described)
+            kernels.pairs, self._normalize(), features, *_measured(described, order), _moments(described)
         )
         positions, names, totals = _positions(described, order)
         machine, shares = self._machine(totals)
@@ -177,7 +178,7 @@ class _OnCluster(MKLEstimator):
                 settled,
                 normalize,
                 json.dumps(machine),
-                [shares[int(at)] for at in positions[number]],
+                np.array(shares)[positions[number].astype(np.intp)],
                 getattr(self, "target_scale", "none"),
                 self._definiteness(),
                 self._limits(),
@@ -198,17 +199,23 @@ class _OnCluster(MKLEstimator):
             json.dumps({"name": self.solver}),
             len(settled),
             self._limits(),
+            rows,
+            [aligned(own["origins"], np.int64) for own in described],
             self.precision == "single",
             bar(self._number("tol")) if self.progress is True else self.progress or None,
         )
-        models = await solving.solve()
+        parts = await solving.solve()
         assert solving.outer is not None
         model = solving.outer.model(
-            models,
+            parts,
             order,
+            kernels=settled,
+            machine=json.dumps(machine),
+            normalize=normalize,
+            frame=frame,
             kernel_seconds=solving.kernel_seconds,
             solve_seconds=time.perf_counter() - started - solving.kernel_seconds,
-            notes=self._notes(frame, [described[b]["origins"][s] for b, s in order], extra),
+            notes=self._notes(frame, _by_set(described, order, "origins", "samples"), extra),
             before=solving.before,
         )
         self._calls = ()
@@ -248,11 +255,7 @@ class _OnCluster(MKLEstimator):
     async def _describe(self, cluster: Cluster, frames: list[_worker.Frame]) -> list[dict[str, Any]]:
         self._hand_out(cluster, "frame", frames)
         sets = sum(len(home.tasks) for home in cluster.homes)
-        described = await cluster.everywhere("describe", _worker.describe, [{"sets": sets}] * len(frames))
-        for own in described:
-            own["origins"] = np.split(own["origins"], np.cumsum(own["samples"])[:-1])
-            own["measured"] = np.split(own["measured"], np.cumsum(own["measured_samples"])[:-1])
-        return described
+        return await cluster.everywhere("describe", _worker.describe, [{"sets": sets}] * len(frames))
 
     def _hand_out(self, cluster: Cluster, name: str, values: list[Any]) -> None:
         """Each batch's own."""
@@ -317,21 +320,32 @@ def _order(described: list[dict[str, Any]], has_tasks: bool) -> list[tuple[int, 
     return [places[at] for at in _core.name_order(names)]
 
 
+def _by_set(described: list[dict[str, Any]], order: list[tuple[int, int]], what: str, counts: str) -> list[NDArray[Any]]:
+    """What batches say of their sample sets one after the other, by sample set."""
+    cut = [np.split(own[what], np.cumsum(own[counts])[:-1].astype(np.intp)) for own in described]
+    return [cut[b][s] for b, s in order]
+
+
+def _measured(described: list[dict[str, Any]], order: list[tuple[int, int]]) -> tuple[NDArray[np.float64], NDArray[np.uintp]]:
+    """The rows in which kernels are measured, and how many are of each sample set."""
+    found = _by_set(described, order, "measured", "measured_samples")
+    return aligned(np.concatenate(found)), np.array([len(own) for own in found], dtype=np.uintp)
+
+
 def _positions(described: list[dict[str, Any]], order: list[tuple[int, int]]) -> tuple[list[NDArray[np.uintp]], list[str], list[float]]:
     """For each batch the positions of its tasks among all, and all tasks' names and sums of weights."""
-    starts: dict[tuple[int, int], int] = {}
+    counts = [np.bincount(own["sets"].astype(np.intp), minlength=len(own["names"])) for own in described]
+    ends = [np.cumsum(own) for own in counts]
+    positions = [np.empty(len(own["machines"]), dtype=np.uintp) for own in described]
     names: list[str] = []
-    for place in order:
-        starts[place] = len(names)
-        names += described[place[0]]["machines"][place[1]]
-    totals = [0.0] * len(names)
-    positions: list[NDArray[np.uintp]] = []
-    for b, own in enumerate(described):
-        at = [starts[b, s] + k for s, machines in enumerate(own["machines"]) for k in range(len(machines))]
-        for position, total in zip(at, own["totals"], strict=True):
-            totals[position] = total
-        positions.append(np.array(at, dtype=np.uintp))
-    return positions, names, totals
+    for b, s in order:
+        machines = slice(ends[b][s] - counts[b][s], ends[b][s])
+        positions[b][machines] = np.arange(len(names), len(names) + counts[b][s])
+        names += described[b]["machines"][machines]
+    totals = np.empty(len(names))
+    for own, at in zip(described, positions, strict=True):
+        totals[at.astype(np.intp)] = own["totals"]
+    return positions, names, totals.tolist()
 
 
 def _moments(described: list[dict[str, Any]]) -> list[tuple[float, float, float]]:

@@ -23,7 +23,7 @@ from .. import _core
 from .._types import Limits
 from . import _worker
 from ._cluster import Cluster
-from ._pieces import aligned
+from ._pieces import aligned, wired
 
 #: How long a thread waits for the solver at a time, in seconds: so soon it sees that the fit is cancelled.
 _WAIT = 0.2
@@ -43,6 +43,9 @@ class Solving:
     solver: str
     kernels: int
     limits: Limits
+    #: Rows that the client has, and for each batch which of them its samples are; without them, support rows come with machines.
+    rows: Any | None
+    origins: list[NDArray[np.int64]]
     #: Whether the certificate is computed anew in any case.
     prove: bool
     progress: Callable[[dict[str, float]], None] | None
@@ -64,8 +67,8 @@ class Solving:
         """T."""
         return sum(map(len, self.tasks))
 
-    async def solve(self) -> list[_core.Model]:
-        """Solves the problem; gives the machines of each batch as a model."""
+    async def solve(self) -> list[dict[str, Any]]:
+        """Solves the problem; gives the machines of each batch."""
         limit = self.limits["time_limit"]
         self._deadline = None if limit is None else time.monotonic() + limit
         start: list[NDArray[np.float64]] | None = None
@@ -88,13 +91,13 @@ class Solving:
                 raise
             self.own_seconds += self.outer.own_seconds
             answer = self.outer.result()
-            models, gap = await self._finish(self.outer, answer)
+            parts, gap = await self._finish(self.outer, answer)
             if gap is None or gap <= answer["tolerance"] or answer["status"] != "converged":
-                return models
+                return parts
             start, self.before, self._shown = answer["parts"], self.outer, 0
             self.thetas.clear()
             self.tokens.clear()
-        return models
+        return parts
 
     async def _drive(self, outer: _core.Outer) -> None:
         """Answers questions until there are none."""
@@ -161,7 +164,7 @@ class Solving:
         self.thetas.clear()
         self.tokens.clear()
 
-    async def _finish(self, outer: _core.Outer, answer: dict[str, Any]) -> tuple[list[_core.Model], float | None]:
+    async def _finish(self, outer: _core.Outer, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float | None]:
         """The machines of the answer; and the gap that these prove, where they are not those that the solver was told of."""
         theta = answer["theta"]
         calls: list[dict[str, Any]] = []
@@ -179,6 +182,7 @@ class Solving:
                     "accuracy": self.accuracy,
                     "seconds": None,
                     "prove": self.prove,
+                    "rows": self.rows is None,
                 }
             )
         answers = await self.cluster.everywhere("machines", _worker.finish, calls)
@@ -189,9 +193,13 @@ class Solving:
                 call |= {"prove": True, "thetas": {number: self.thetas[number][rows] for number in call["tokens"]}}
             answers = await self.cluster.everywhere("machines", _worker.finish, calls)
         gap = self._proven(outer, answers) if is_lost or self.prove else None
-        models = await asyncio.gather(*(asyncio.to_thread(_core.Model.from_bytes, answer["model"]) for answer in answers))
+        sources = [None if self.rows is None else (wired(self.rows), own) for own in self.origins]
+        parts = [
+            {**{name: _settled(value) for name, value in answer["machines"].items()}, "source": source}
+            for answer, source in zip(answers, sources, strict=True)
+        ]
         # What rounding to single precision costs is not won back by going on.
-        return list(models), gap if is_lost else None
+        return parts, gap if is_lost else None
 
     def _proven(self, outer: _core.Outer, answers: list[dict[str, Any]]) -> float:
         primal, constant = np.empty(self.count), np.empty(self.count)
@@ -209,6 +217,13 @@ class Solving:
         self._shown += len(new)
         for done in new:
             self.progress(dict(zip(names, done, strict=True)))
+
+
+def _settled(value: Any) -> Any:
+    """An array, or several, as the core takes them."""
+    if isinstance(value, tuple):
+        return tuple(map(_settled, value))
+    return aligned(value, value.dtype) if isinstance(value, np.ndarray) else value
 
 
 def _owned(answer: dict[str, Any]) -> dict[str, Any]:
