@@ -5,27 +5,28 @@ use mtmkl::gram::{ColumnMoments, measured_rows};
 use mtmkl::machine::MachineSpec;
 use mtmkl::select::usual_settled;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Normalization, ProblemSpec, RowValues, Samples};
+use mtmkl::{Normalization, ProblemSpec, Samples};
 use mtmkl_table::{Moments, Scaling, usual_scaling};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::convert::matrix;
 use crate::enter::released;
 use crate::errors::{self, Origins};
 use crate::fit::views;
+use crate::rows::PyRows;
 
 /// The least and the largest value of a column, the weighted mean and standard deviation, and whether there are no others than the first two.
 type ColumnSummary = (f64, f64, f64, f64, bool);
 
-/// The offset and the factor of each column, from what is known of its values.
+/// The offset and the factor of each column, from what is known of its values; of sparse rows without an offset, so that zeros stay zeros.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
 pub(crate) fn scales_of_moments(
     moments: Vec<ColumnSummary>,
     scale: &str,
     kernels: Vec<String>,
+    sparse: bool,
 ) -> PyResult<Vec<(f64, f64)>> {
     let scaling = if scale == "auto" {
         let views = kernels
@@ -38,20 +39,26 @@ pub(crate) fn scales_of_moments(
         known.ok_or_else(|| PyValueError::new_err(format!("scale is '{scale}'")))?
     };
     let of = |&(low, high, middle, deviation, is_binary): &ColumnSummary| {
-        scaling.of_moments(&Moments {
+        let moments = Moments {
             low,
             high,
             middle,
             deviation,
             is_binary,
-        })
+        };
+        if sparse {
+            (0.0, scaling.factor_of_moments(&moments))
+        } else {
+            scaling.of_moments(&moments)
+        }
     };
     Ok(moments.iter().map(of).collect())
 }
 
-fn samples(rows: &PyReadonlyArray2<'_, f64>, columns: &[String]) -> PyResult<Samples> {
-    let values = RowValues::Dense(matrix(rows)?.to_vec());
-    Samples::of_rows(values, rows.shape()[0], columns.to_vec())
+fn samples(rows: &PyRows<'_>, columns: &[String]) -> PyResult<Samples> {
+    let count = rows.shape().0;
+    let values = rows.select(&(0..count).collect::<Vec<_>>())?;
+    Samples::of_rows(values, count, columns.to_vec())
         .map_err(|error| errors::raise(error, &Origins::default()))
 }
 
@@ -61,10 +68,10 @@ fn samples(rows: &PyReadonlyArray2<'_, f64>, columns: &[String]) -> PyResult<Sam
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
 pub(crate) fn measured_rows_of<'py>(
     py: Python<'py>,
-    rows: PyReadonlyArray2<'py, f64>,
+    rows: PyRows<'py>,
     sets: usize,
 ) -> PyResult<Bound<'py, PyArray1<usize>>> {
-    let columns: Vec<String> = (0..rows.shape()[1])
+    let columns: Vec<String> = (0..rows.shape().1)
         .map(|at| format!("f{}", at + 1))
         .collect();
     let set = samples(&rows, &columns)?;
@@ -83,7 +90,7 @@ pub(crate) fn settled_kernels(
     kernels: Vec<(Option<String>, String)>,
     normalize: Option<&str>,
     columns: Vec<String>,
-    sets: Vec<PyReadonlyArray2<'_, f64>>,
+    sets: Vec<PyRows<'_>>,
     moments: Vec<(f64, f64, f64)>,
 ) -> PyResult<Settled> {
     let raise = |error| errors::raise(error, &Origins::default());

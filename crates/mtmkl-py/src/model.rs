@@ -450,10 +450,44 @@ impl Model {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// A model from a model file's bytes.
+    /// A model from a model file's bytes, wherever its machines are.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        released(py, &Origins::default(), || mtmkl::Model::from_bytes(bytes)).map(Self::from)
+        let registry = mtmkl::Registry::default();
+        released(py, &Origins::default(), || {
+            mtmkl::Model::from_bytes_anyhow(&registry, bytes)
+        })
+        .map(Self::from)
+    }
+
+    /// Whether its machines are somewhere else: what it would predict means nothing.
+    #[getter]
+    fn is_elsewhere(&self) -> bool {
+        self.model.notes().contains_key(mtmkl::model::ELSEWHERE)
+    }
+
+    /// The same without its machines, which are somewhere else.
+    fn without_machines(&self) -> Self {
+        let mut model = self.model.without_machines();
+        let note = (mtmkl::model::ELSEWHERE.to_string(), "yes".to_string());
+        model.notes_mut().extend([note]);
+        Self::from(model)
+    }
+
+    /// The same with the machines of these models: for each of its sample sets the model that has it, and its number there.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn with_machines(
+        &self,
+        py: Python<'_>,
+        models: Vec<Self>,
+        order: Vec<(usize, usize)>,
+    ) -> PyResult<Self> {
+        let models: Vec<mtmkl::Model> = models.iter().map(|own| own.core().clone()).collect();
+        let mut whole = released(py, &Origins::default(), || {
+            self.model.with_machines(&models, &order)
+        })?;
+        whole.notes_mut().remove(mtmkl::model::ELSEWHERE);
+        Ok(Self::from(whole))
     }
 
     /// Writes the model file: all of it or nothing.

@@ -121,6 +121,8 @@ async def pieces_of(cluster: Cluster, estimator: MKLEstimator, data: Given) -> P
     summaries: list[Summary] = [found[at] for at in present]
     first = summaries[0].columns
     for at, own in zip(present, summaries, strict=True):
+        if own.columns.is_sparse != first.is_sparse:
+            raise ValueError(f"partition {at} has sparse rows and others have not, or the other way round; make all of them one kind")
         if own.columns != first:
             raise ValueError(
                 f"partition {at} has the columns {own.columns.names}, others {first.names}; all must have the same ones in the same order"

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from .._base import MKLEstimator, Vector, sample_weights, target_name
 from .._classifier import discrete
 from .._table import Table, read, without_columns
+from . import _sparse
+from ._sparse import Rows, is_sparse, range_of, stacked
 
 
 @dataclass(frozen=True)
 class Piece:
     """Some rows with their task, their target and how often each counts."""
 
-    rows: NDArray[np.float64]
+    rows: Rows
     #: The names of its tasks, and which of them each row is of; None without tasks.
     names: list[str]
     tasks: NDArray[np.int64] | None
@@ -41,6 +43,7 @@ class Columns:
     has_tasks: bool
     #: `feature_names_in_`, where X has names.
     given: list[str] | None
+    is_sparse: bool
 
 
 @dataclass
@@ -71,8 +74,10 @@ def blocks(count: int) -> Iterator[slice]:
     return (slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK))
 
 
-def squares(rows: NDArray[np.float64], weights: Vector | None, mean: Vector) -> Vector:
+def squares(rows: Rows, weights: Vector | None, mean: Vector) -> Vector:
     """Σ w (x − mean)² by column."""
+    if is_sparse(rows):
+        return _sparse.squares(rows, weights, mean)
     total = np.zeros(rows.shape[1])
     for own in blocks(len(rows)):
         off = rows[own] - mean
@@ -88,7 +93,7 @@ def aligned(array: NDArray[Any], kind: Any = np.float64) -> NDArray[Any]:
 
 def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, number: int) -> tuple[Piece, Columns] | None:
     """A partition as a piece; None of an empty one. ``y`` and ``weight`` may name columns of X."""
-    if len(X) == 0:
+    if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
         return None
     try:
         taken = [name for name in (y, weight) if isinstance(name, str)]
@@ -100,8 +105,8 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
         counted = sample_weights(weights, table)
     except (ValueError, KeyError) as error:
         raise ValueError(f"partition {number}: {error}") from None
-    if table.rows is None or not isinstance(table.rows, np.ndarray):
-        raise ValueError(f"partition {number}: sparse rows and precomputed kernels are for one machine; give dense rows")
+    if table.rows is None:
+        raise ValueError(f"partition {number}: precomputed kernels are for one machine, which has all pairs of rows; give rows")
     names = getattr(estimator, "feature_names_in_", None)
     columns = Columns(
         table.names,
@@ -111,6 +116,7 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
         estimator.n_features_in_,
         table.tasks is not None,
         None if names is None else [str(name) for name in names],
+        is_sparse(table.rows),
     )
     place: dict[str, int] = {}
     tasks: NDArray[np.int64] | None = None
@@ -138,8 +144,8 @@ def summary(read: tuple[Piece, Columns], kind: str) -> Summary:
     piece, columns = read
     counts = piece.weights > 0
     names = ["all"] if piece.tasks is None else piece.names
-    codes = np.zeros(len(piece.rows), dtype=np.int64) if piece.tasks is None else piece.tasks
-    found = Summary(len(piece.rows), columns, dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
+    codes = np.zeros(piece.rows.shape[0], dtype=np.int64) if piece.tasks is None else piece.tasks
+    found = Summary(piece.rows.shape[0], columns, dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
     if kind == "labels" and piece.targets is not None:
         classes, own = np.unique(piece.targets, return_inverse=True)
         found.every_class, found.class_type = classes.tolist(), piece.targets.dtype
@@ -148,13 +154,13 @@ def summary(read: tuple[Piece, Columns], kind: str) -> Summary:
         for name, of_task in zip(names, has, strict=True):
             found.classes[name] = classes[of_task].tolist()
     used, weights = _counting(piece)
-    if len(used):
-        found.low, found.high = used.min(axis=0), used.max(axis=0)
+    if used.shape[0]:
+        found.low, found.high = range_of(used)
         found.weight, found.sums = float(weights.sum()), weights @ used
     return found
 
 
-def _counting(piece: Piece) -> tuple[NDArray[np.float64], Vector]:
+def _counting(piece: Piece) -> tuple[Rows, Vector]:
     """The rows that count, and how often."""
     counts = piece.weights > 0
     if counts.all():
@@ -165,6 +171,8 @@ def _counting(piece: Piece) -> tuple[NDArray[np.float64], Vector]:
 def spread(read: tuple[Piece, Columns], mean: Vector, low: Vector, high: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """Σ w (x − mean)² by column, and whether all values are the least or the largest of all."""
     used, weights = _counting(read[0])
+    if is_sparse(used):
+        return squares(used, weights, mean), _sparse.is_binary(used, low, high)
     is_binary = np.ones(len(mean), dtype=bool)
     for own in blocks(len(used)):
         values = used[own]
@@ -197,7 +205,7 @@ def merged(*pieces: Piece) -> Piece:
     place: dict[str, int] = {}
     codes = [np.array([place.setdefault(name, len(place)) for name in piece.names], dtype=np.int64) for piece in pieces]
     return Piece(
-        together([piece.rows for piece in pieces]),
+        stacked([piece.rows for piece in pieces]),
         list(place),
         together([None if piece.tasks is None else own[piece.tasks] for own, piece in zip(codes, pieces, strict=True)]),
         together([piece.targets for piece in pieces]),

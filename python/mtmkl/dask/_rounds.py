@@ -23,6 +23,7 @@ from .. import _core
 from .._types import Limits
 from . import _worker
 from ._cluster import Cluster
+from ._held import Held
 from ._pieces import aligned
 
 #: How long a thread waits for the solver at a time, in seconds: so soon it sees that the fit is cancelled.
@@ -45,6 +46,9 @@ class Solving:
     limits: Limits
     #: Whether the certificate is computed anew in any case.
     prove: bool
+    #: Who keeps the machines on their workers, where they stay there, and the notes of each batch's model.
+    held: Held | None
+    notes: list[dict[str, str]]
     progress: Callable[[dict[str, float]], None] | None
     level: int = 0
     accuracy: float = 1e-3
@@ -181,17 +185,42 @@ class Solving:
                     "prove": self.prove,
                 }
             )
+        if self.held is not None:
+            return await self._keep(self.held, outer, answer, calls)
         answers = await self.cluster.everywhere("machines", _worker.finish, calls)
         is_lost = any(answer["missing"] for answer in answers)
         if is_lost:
-            for call, own in zip(calls, self.tasks, strict=True):
-                rows = own.astype(np.intp)
-                call |= {"prove": True, "thetas": {number: self.thetas[number][rows] for number in call["tokens"]}}
+            calls = [{**call, "prove": True, "thetas": self._thetas(call, own)} for call, own in zip(calls, self.tasks, strict=True)]
             answers = await self.cluster.everywhere("machines", _worker.finish, calls)
         gap = self._proven(outer, answers) if is_lost or self.prove else None
         models = await asyncio.gather(*(asyncio.to_thread(_core.Model.from_bytes, answer["model"]) for answer in answers))
         # What rounding to single precision costs is not won back by going on.
         return list(models), gap if is_lost else None
+
+    def certified(self, told: list[dict[str, Any]], order: list[tuple[int, int]], whole: dict[str, Any]) -> _core.Model:
+        """Weights and certificate, where this is what the machines of all batches prove."""
+        assert self.outer is not None
+        self._proven(self.outer, told)
+        return self.outer.model([_core.Model.from_bytes(own["weights"]) for own in told], order, **whole).without_machines()
+
+    def _thetas(self, call: dict[str, Any], tasks: NDArray[np.uintp]) -> dict[int, NDArray[np.float64]]:
+        """θ of the evaluations that are needed, for these tasks."""
+        return {number: self.thetas[number][tasks.astype(np.intp)] for number in call["tokens"]}
+
+    async def _keep(
+        self, held: Held, outer: _core.Outer, answer: dict[str, Any], calls: list[dict[str, Any]]
+    ) -> tuple[list[_core.Model], float | None]:
+        """Leaves the machines where they are: what is stated is what these prove, and weights come in their place."""
+        further = {"allowed": answer["tolerance"] * abs(answer["objective"]), "status": answer["status"]}
+        answers = await held.keep(
+            [
+                {**call, **further, "thetas": self._thetas(call, own), "notes": notes}
+                for call, own, notes in zip(calls, self.tasks, self.notes, strict=True)
+            ]
+        )
+        gap = self._proven(outer, answers)
+        models = [_core.Model.from_bytes(own["weights"]) for own in answers]
+        return models, gap if any(own["found_again"] for own in answers) else None
 
     def _proven(self, outer: _core.Outer, answers: list[dict[str, Any]]) -> float:
         primal, constant = np.empty(self.count), np.empty(self.count)

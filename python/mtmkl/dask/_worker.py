@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._base import MKLEstimator, Vector, weigh
+from .._table import scaled
 from .._types import Limits, Set, Task
 from ._pieces import Piece, aligned, squares
+from ._sparse import Rows, ready, stacked
 
 #: Bytes of the part of a worker's memory that kernel matrices may take: the rest is for data, for what passes, and for Dask.
 SHARE_OF_MEMORY = 0.7
@@ -65,7 +67,7 @@ class Sets:
     """The sample sets and tasks of a batch."""
 
     names: list[str]
-    rows: NDArray[np.float64]
+    rows: Rows
     origins: list[NDArray[np.intp]]
     tasks: list[Task]
     totals: list[float]
@@ -111,7 +113,7 @@ def _sets(piece: Piece, frame: Frame) -> Sets:
     """Sample sets and tasks of the rows, as one machine makes them."""
     estimator = frame.estimator
     framed = _core.Frame(frame.columns, frame.scales, frame.target, frame.task, json.dumps(frame.goal))
-    rows = framed.scaled(aligned(piece.rows))
+    rows = scaled(framed, ready(piece.rows))
     values: Vector | None = None
     weights, factors = aligned(piece.weights), None
     if frame.classes is not None and piece.targets is not None:
@@ -155,13 +157,13 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
             machines: list[list[str]] = [[] for _ in sets.names]
             for task in sets.tasks:
                 machines[task["samples"]].append(task["name"])
-            measured: list[NDArray[np.float64]] = []
+            measured: list[Rows] = []
             for own in sets.origins:
-                rows = np.ascontiguousarray(sets.rows[own])
+                rows = ready(sets.rows[own])
                 measured.append(rows[_core.measured_rows(rows, call["sets"]).astype(np.intp)])
             used = np.concatenate(sets.origins)
-            together = sets.rows if len(used) == len(sets.rows) else sets.rows[used]
-            mean = together.mean(axis=0)
+            together = sets.rows if len(used) == sets.rows.shape[0] else sets.rows[used]
+            mean = np.asarray(together.mean(axis=0)).ravel()
             return {
                 "names": sets.names,
                 "machines": machines,
@@ -169,9 +171,9 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
                 "samples": [len(own) for own in sets.origins],
                 # One array of all sets, which are cut apart again by their lengths: thousands of small ones take Dask long to send.
                 "origins": piece.positions[used],
-                "measured": np.concatenate(measured),
-                "measured_samples": [len(own) for own in measured],
-                "moments": (float(len(together)), mean, squares(together, None, mean)),
+                "measured": stacked(measured),
+                "measured_samples": [own.shape[0] for own in measured],
+                "moments": (float(together.shape[0]), mean, squares(together, None, mean)),
             }
 
     return _named(work)

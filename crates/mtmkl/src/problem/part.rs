@@ -5,6 +5,7 @@ use crate::engine::Fitted;
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::model::Model;
+use crate::run::Status;
 
 impl Prepared {
     /// The machines and witnesses of these tasks at θ as a model of its own, to be joined with the others' ([`OuterProblem::model`](super::OuterProblem::model)): its weights and its
@@ -29,6 +30,27 @@ impl Prepared {
             fitted,
             witness,
         ))
+    }
+
+    /// The same as a model that can be used alone, with what it proves. It states what is true of these tasks at these weights (`model/join.rs`); `allowed`
+    /// is how far objective and bound of the whole may be apart, and `status` how the whole ended. `None` where a kernel cannot be made from rows.
+    ///
+    /// # Errors
+    /// As [`Prepared::part_model`] and [`Prepared::prove`].
+    pub fn standing_part(
+        &self,
+        theta: &Grid,
+        fitted: Vec<Fitted>,
+        witness: Vec<Vec<f64>>,
+        allowed: f64,
+        status: Status,
+    ) -> Result<Option<(Model, Proven)>> {
+        let Some(proven) = self.prove(theta, &fitted, &witness)? else {
+            return Ok(None);
+        };
+        let model = self.part_model(theta, fitted, witness)?;
+        let model = model.standing_alone(&proven, allowed, status);
+        Ok(Some((model, proven)))
     }
 
     /// What these machines and witnesses prove, task by task; `None` where a kernel cannot be made from rows.

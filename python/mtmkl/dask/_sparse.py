@@ -1,0 +1,78 @@
+"""Rows that are mostly zeros (SciPy's CSR), where those with all their numbers are arrays: sums over columns, and what is done with rows.
+
+What is not stored is zero, and counts as often as its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Vector = NDArray[np.float64]
+
+#: An array, or CSR.
+Rows = Any
+
+
+def is_sparse(rows: Rows) -> bool:
+    """Whether these are rows of a sparse matrix."""
+    return bool(sparse.issparse(rows))
+
+
+def ready(rows: Rows) -> Rows:
+    """Rows as the core takes them: what came over a wire may begin at any byte."""
+    if not is_sparse(rows):
+        return np.require(rows, dtype=np.float64, requirements=("C_CONTIGUOUS", "ALIGNED"))
+    own = [np.require(part, requirements=("C_CONTIGUOUS", "ALIGNED")) for part in (rows.data, rows.indices, rows.indptr)]
+    return sparse.csr_array((own[0], own[1], own[2]), shape=rows.shape)
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """Rows one after the other."""
+    return sparse.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+
+
+def cut(rows: Rows, lengths: Sequence[int]) -> list[Rows]:
+    """Rows in pieces of these lengths."""
+    ends = np.cumsum(lengths).tolist()
+    return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def range_of(rows: Rows) -> tuple[Vector, Vector]:
+    """The least and the largest of each column."""
+
+    def dense(found: Any) -> Vector:
+        return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64).ravel()
+
+    return dense(rows.min(axis=0)), dense(rows.max(axis=0))
+
+
+def _of_columns(rows: Rows, values: Vector) -> Vector:
+    """Σ by column of one value for each that is stored."""
+    return np.bincount(rows.indices, weights=values, minlength=rows.shape[1]).astype(np.float64)
+
+
+def _by_entry(rows: Rows, weights: Vector | None) -> Vector:
+    """How often each value that is stored counts."""
+    own = np.ones(rows.shape[0]) if weights is None else weights
+    return np.repeat(own, np.diff(rows.indptr))
+
+
+def squares(rows: Rows, weights: Vector | None, mean: Vector) -> Vector:
+    """Σ w (x − mean)² by column."""
+    counts = _by_entry(rows, weights)
+    total = float(rows.shape[0]) if weights is None else float(weights.sum())
+    zeros = total - _of_columns(rows, counts)
+    return _of_columns(rows, counts * (rows.data - mean[rows.indices]) ** 2) + np.maximum(zeros, 0.0) * mean**2
+
+
+def is_binary(rows: Rows, low: Vector, high: Vector) -> NDArray[np.bool_]:
+    """Whether all values of a column are the least or the largest of all."""
+    between = (rows.data != low[rows.indices]) & (rows.data != high[rows.indices])
+    has_zeros = np.bincount(rows.indices, minlength=rows.shape[1]) < rows.shape[0]
+    found: NDArray[np.bool_] = (_of_columns(rows, between.astype(np.float64)) == 0) & (~has_zeros | (low == 0) | (high == 0))
+    return found
