@@ -25,6 +25,9 @@ def is_lazy(value: Any) -> bool:
 
 def _partitions(value: Any) -> list[Any]:
     """The partitions of a dask collection, a list of them, or one for everything."""
+    if getattr(value, "ndim", 1) == 2 and hasattr(value, "rechunk"):
+        # Every partition has all columns.
+        value = value.rechunk({1: -1})
     if hasattr(value, "to_delayed"):
         return list(np.asarray(value.to_delayed(), dtype=object).ravel())
     return list(value) if isinstance(value, list | tuple) else [value]

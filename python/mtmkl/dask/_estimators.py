@@ -23,7 +23,7 @@ from .._base import MKLEstimator, class_values
 from .._classifier import discrete, ordered
 from .._kernels import resolve
 from .._sharing import sharing_spec
-from .._table import text
+from .._table import ready, text
 from .._transfer import is_wanted
 from .._warnings import DataWarning
 from . import _worker
@@ -32,7 +32,7 @@ from ._data import Pieces, batched, given, is_lazy, pieces_of
 from ._held import Held, asked, put_together, split
 from ._pieces import Summary, spread
 from ._rounds import Solving, bar
-from ._sparse import cut, ready
+from ._sparse import cut
 
 #: What the estimators here take beside the parameters of the plain ones, and what they have beside their attributes.
 _FURTHER_PARAMETERS = """\
@@ -164,6 +164,9 @@ class _OnCluster(MKLEstimator):
         if hasattr(self, "_model"):
             return copy.copy, (self.plain(),)
         return type(self), (), {**self.get_params(deep=False), "client": None}
+
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any, task: Any) -> Any:
+        return self._without_dask()._problem_of(X, y, sample_weight, task)
 
     def save(self, path: Any) -> None:
         """Write the model to a file that `mtmkl.load` and the program `mtmkl` read; with ``keep="workers"``, a folder of models.
@@ -304,8 +307,8 @@ class _OnCluster(MKLEstimator):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
         held = Held(cluster, order) if self.keep == "workers" else None
         notes = [
-            self._notes(_core.Frame(features, scales, own.target, own.task, json.dumps(own.goal)), described[b]["origins"], {**extra, "part": True})
-            for b, own in enumerate(frames if held is not None else [])
+            self._notes(_core.Frame(features, scales, own.target, own.task, json.dumps(own.goal)), told["origins"], {**extra, "part": True})
+            for own, told in zip(frames, described if held is not None else [], strict=False)
         ]
         solving = Solving(
             cluster,

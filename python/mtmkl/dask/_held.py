@@ -23,12 +23,11 @@ from .. import _core
 from .._base import MKLEstimator
 from .._folder import Writer
 from .._kernels import Matrix
-from .._table import Rows, Table, part_of
+from .._table import Rows, Table, part_of, ready
 from . import _worker
 from ._cluster import _FAULTS, ATTEMPTS, Cluster, Home, Round, _is_cancelling, _together, size_of
 from ._errors import ClusterError
 from ._pieces import Piece, aligned
-from ._sparse import ready
 
 #: For each sample set its batch, and its number there.
 Places = Sequence[tuple[int, int]]

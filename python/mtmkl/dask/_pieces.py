@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from .._base import MKLEstimator, Vector, sample_weights, target_name
 from .._classifier import discrete
-from .._table import Table, read, without_columns
+from .._table import Rows, Table, read, without_columns
 from . import _sparse
-from ._sparse import Rows, is_sparse, range_of, stacked
+from ._sparse import is_sparse, range_of, stacked
 
 
 @dataclass(frozen=True)

@@ -12,23 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Vector = NDArray[np.float64]
+from .._table import Rows
 
-#: An array, or CSR.
-Rows = Any
+Vector = NDArray[np.float64]
 
 
 def is_sparse(rows: Rows) -> bool:
     """Whether these are rows of a sparse matrix."""
     return bool(sparse.issparse(rows))
-
-
-def ready(rows: Rows) -> Rows:
-    """Rows as the core takes them: what came over a wire may begin at any byte."""
-    if not is_sparse(rows):
-        return np.require(rows, dtype=np.float64, requirements=("C_CONTIGUOUS", "ALIGNED"))
-    own = [np.require(part, requirements=("C_CONTIGUOUS", "ALIGNED")) for part in (rows.data, rows.indices, rows.indptr)]
-    return sparse.csr_array((own[0], own[1], own[2]), shape=rows.shape)
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._base import MKLEstimator, Vector, weigh
-from .._table import scaled
+from .._table import Rows, ready, scaled
 from .._types import Limits, Set, Task
 from ._pieces import Piece, aligned, squares
-from ._sparse import Rows, ready, stacked
+from ._sparse import stacked
 
 #: Bytes of the part of a worker's memory that kernel matrices may take: the rest is for data, for what passes, and for Dask.
 SHARE_OF_MEMORY = 0.7
