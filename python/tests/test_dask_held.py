@@ -112,7 +112,7 @@ def test_machines_on_workers_are_those_of_one_machine(client, table, name, tmp_p
     X, y = table[0], targets(name, table)
     sharing = mtmkl.Common(mtmkl.Simplex()) if name == "MKLSVDD" else "pscs"
     near = getattr(mtmkl, name)(KERNELS, task="site", sharing=sharing, tol=1e-6)
-    far = getattr(mtmkl.dask, name)(KERNELS, task="site", sharing=sharing, tol=1e-6, client=client, keep="workers", batches=7)
+    far = getattr(mtmkl.dask, name)(KERNELS, task="site", sharing=sharing, tol=1e-6, client=client, keep="workers", batches=5)
     with pytest.warns() if y is None else _nothing():
         near.fit(X, y)
     far.fit(X, y)

@@ -224,15 +224,20 @@ class _OnCluster(MKLEstimator):
 
     def _check_parameters(self) -> None:
         if isinstance(self.kernels, str) and self.kernels == "precomputed":
-            raise ValueError('kernels is "precomputed", but on a cluster kernels are computed where the samples are; give specifications')
+            raise ValueError(
+                'kernels is "precomputed", but on a cluster kernels are computed where the samples are; give specifications, or fit the '
+                "estimator of mtmkl"
+            )
         if is_wanted(self):
-            raise ValueError("transfer makes one machine of all tasks, which is one worker's work; use the estimator of mtmkl")
+            raise ValueError("transfer makes one machine of all tasks, which is one worker's work; fit the estimator of mtmkl")
         if self.indefinite == "allow":
-            raise ValueError("indefinite is 'allow', which is for one machine; expected 'check' or 'assume' on a cluster")
+            raise ValueError("indefinite is 'allow', which is for one machine; say 'check' or 'assume', or fit the estimator of mtmkl")
         if self._is_auto():
-            raise ValueError("a price that is 'auto' is chosen on one machine; give a number, or search with GridSearchCV on the cluster")
+            raise ValueError("a price that is 'auto' is chosen on one machine; give a number, or search with mtmkl.dask.MKLSearchCV")
         if self._wants_probabilities():
-            raise ValueError("probabilities are calibrated on one machine; expected probability=False and machine='svc' on a cluster")
+            raise ValueError(
+                "probabilities are calibrated on one machine; say probability=False and machine='svc', or fit the estimator of mtmkl"
+            )
         if self.batches is not None and (not isinstance(self.batches, int | np.integer) or self.batches < 1):
             raise ValueError(f"batches is {self.batches!r}, expected None (one for each worker) or a whole number from 1")
         if self.keep not in ("client", "workers"):
@@ -257,7 +262,7 @@ class _OnCluster(MKLEstimator):
             columns.indices,
         )
         if kernels.calls:
-            raise ValueError("callable kernels are for one machine; give specifications")
+            raise ValueError("callable kernels are for one machine; give specifications, or fit the estimator of mtmkl")
         features = [name for name, at in zip(columns.names, columns.indices, strict=True) if at >= 0]
         has_tasks = columns.has_tasks
         scales = await self._scales(pieces, [spec for _, spec in kernels.pairs])

@@ -106,7 +106,7 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
     except (ValueError, KeyError) as error:
         raise ValueError(f"partition {number}: {error}") from None
     if table.rows is None:
-        raise ValueError(f"partition {number}: precomputed kernels are for one machine, which has all pairs of rows; give rows")
+        raise ValueError(f"partition {number}: precomputed kernels are for one machine; give rows, or fit the estimator of mtmkl")
     names = getattr(estimator, "feature_names_in_", None)
     columns = Columns(
         table.names,
