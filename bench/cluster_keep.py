@@ -27,9 +27,8 @@ def main() -> None:
             started = time.perf_counter()
             model = mtmkl.dask.MKLClassifier(["linear", "rbf:sigma=2|4|8"], sharing="pscs", client=client, keep=keep).fit(X, y, task=task)
             last = model.rounds_[-1]
-            print(
-                f"keep={keep}: {time.perf_counter() - started:.1f} s; machines: {last['seconds']:.1f} s, {last['received'] / 1e6:.1f} MB come"
-            )
+            seconds, sent = last["seconds"], last["received"] / 1e6
+            print(f"keep={keep}: {time.perf_counter() - started:.1f} s, of which machines {seconds:.1f} s, with {sent:.1f} MB")
         with tempfile.TemporaryDirectory() as folder:
             for what, work in {
                 "20,000 rows of 200 tasks": lambda: model.decision_function(X[:20000], task[:20000]),

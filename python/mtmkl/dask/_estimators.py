@@ -29,7 +29,8 @@ from .._warnings import DataWarning
 from . import _worker
 from ._cluster import Cluster
 from ._data import Pieces, batched, given, is_lazy, pieces_of
-from ._held import Held, asked, put_together, split
+from ._held import Held
+from ._lazy import lazily
 from ._pieces import Summary, spread
 from ._rounds import Solving, bar
 from ._sparse import cut
@@ -410,44 +411,9 @@ class _OnCluster(MKLEstimator):
         return super().predict(X, task)
 
     def _lazily(self, method: str, X: Any, task: Any, columns: int | None, kind: Any) -> Any:
-        """The method of the plain estimator on each partition of a dask collection."""
-        import dask.array
-
         check_is_fitted(self)
-        is_frame = hasattr(X, "map_partitions") and hasattr(X, "columns")
-        if is_frame and task is not None:
-            raise ValueError("a dask DataFrame has its tasks in a column; fit with task='…', or give rows in memory")
-        if not is_frame and X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        if not is_frame and is_lazy(task):
-            task = dask.array.asarray(task).rechunk((X.chunks[0],))
-        if isinstance(self._elsewhere, Held):
-            return self._where_they_are(self._elsewhere, method, X, task, columns, kind)
-        model = self._without_dask()
-        if is_frame:
-            return X.map_partitions(_on_partition, model, method, meta=np.empty(_shape(0, columns), dtype=kind))
-        chunks = {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (columns,))}
-        if is_lazy(task):
-            return dask.array.map_blocks(_on_block, X, task[:, None], model, method, dtype=kind, **chunks)
-        return dask.array.map_blocks(_on_block_of_one, X, model, method, task, dtype=kind, **chunks)
-
-    def _where_they_are(self, held: Held, method: str, X: Any, task: Any, columns: int | None, kind: Any) -> Any:
-        """The same by machines on workers: rows of a partition go where the machines of their tasks are, and what these say comes back."""
-        import dask.array
-
-        shown = dask.delayed(self._without_dask())
-        futures = held.all_here()
-        parts = np.asarray(X.to_delayed(), dtype=object).ravel()
-        tasks = np.asarray(task.to_delayed(), dtype=object).ravel() if is_lazy(task) else [task] * len(parts)
-        rows = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(parts)
-        found = []
-        for part, own, count in zip(parts, tasks, rows, strict=True):
-            by_batch = dask.delayed(split)(shown, held.places, part, own)
-            answers = [dask.delayed(asked)(future, by_batch, at) for at, future in enumerate(futures)]
-            empty = np.empty(_shape(0, columns), dtype=kind)
-            said = dask.delayed(put_together)(shown, held.places, method, empty, part, own, *answers)
-            found.append(dask.array.from_delayed(said, shape=_shape(count, columns), dtype=kind))
-        return dask.array.concatenate(found)
+        held = self._elsewhere if isinstance(self._elsewhere, Held) else None
+        return lazily(self._without_dask(), held, method, X, task, columns, kind)
 
 
 class _Deciding(_OnCluster):
@@ -459,24 +425,6 @@ class _Deciding(_OnCluster):
             classes = len(getattr(self, "classes_", ()))
             return self._lazily("decision_function", X, task, classes if classes > 2 else None, np.float64)
         return super().decision_function(X, task)
-
-
-def _shape(rows: Any, columns: int | None) -> tuple[Any, ...]:
-    return (rows,) if columns is None else (rows, columns)
-
-
-def _on_partition(rows: Any, model: Any, method: str) -> Any:
-    if rows.shape[0] == 0:
-        return np.empty(0)
-    return getattr(model, method)(rows)
-
-
-def _on_block(rows: Any, tasks: Any, model: Any, method: str) -> Any:
-    return getattr(model, method)(rows, task=np.asarray(tasks)[:, 0])
-
-
-def _on_block_of_one(rows: Any, model: Any, method: str, task: Any) -> Any:
-    return getattr(model, method)(rows, task=task)
 
 
 def _order(described: list[dict[str, Any]], has_tasks: bool) -> list[tuple[int, int]]:

@@ -117,32 +117,6 @@ class Told:
         raise ValueError("what is new is predicted by the machines of all tasks together, which are on the workers: predict with plain()")
 
 
-def split(shown: MKLEstimator, places: Places, rows: Any, task: Any) -> dict[int, Question]:
-    """What each batch is asked about a partition."""
-    if rows.shape[0] == 0:
-        return {}
-    table = shown._asked(rows, _one_column(task))
-    parts = [(shown._frame.set_of(shown._model, name), own) for name, own in shown._parts(table)]
-    return questions(places, table, [(set, own) for set, own in parts if set is not None])
-
-
-def asked(held: dict[str, Any], by_batch: dict[int, Question], batch: int) -> list[Matrix]:
-    """What a batch says of a partition."""
-    return decided(held, by_batch.get(batch))
-
-
-def put_together(shown: MKLEstimator, places: Places, method: str, empty: Any, rows: Any, task: Any, *answers: list[Matrix]) -> Any:
-    """What the estimator says of a partition, where its machines have said this."""
-    if rows.shape[0] == 0:
-        return empty
-    shown = shown._with(Told(places, list(answers)))
-    return getattr(shown, method)(rows, task=_one_column(task))
-
-
-def _one_column(task: Any) -> Any:
-    return task if task is None or np.ndim(task) == 0 else np.asarray(task).ravel()
-
-
 # -- at the client ---------------------------------------------------------------------------------------------------------------------
 
 
