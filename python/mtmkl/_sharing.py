@@ -152,6 +152,9 @@ class Fixed(WeightSet):
     def set(self) -> dict[str, Any]:
         return {"set": "fixed", "weights": list(self.weights)}
 
+    def spec(self) -> dict[str, Any]:
+        return {"name": "fixed", "weights": list(self.weights)}
+
 
 def _ball(set: WeightSet | None, p: float, radius: float) -> WeightSet:
     return LpBall(p, radius) if set is None else set

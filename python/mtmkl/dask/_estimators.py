@@ -40,7 +40,7 @@ _FURTHER_PARAMETERS = """\
 client : distributed.Client, optional
     The cluster; by default the client that was made last.
 batches : int, optional
-    In how many batches tasks are solved. By default one for each worker: one call per worker and round.
+    In how many batches tasks are solved. By default one for each worker: one call per worker and round. ``memory_limit`` is for each.
 timeout : float, default=60.0
     Seconds that the cluster may be without workers, or its scheduler without an answer.
 progress : bool or callable, optional
@@ -58,7 +58,10 @@ _FURTHER = ("client", "batches", "timeout", "progress", "keep")
 
 def _documented(plain: type) -> str:
     """What the plain estimator says of itself, with what is more here; its example is of one machine."""
-    told = inspect.cleandoc(plain.__doc__ or "").split("\nExamples\n")[0].rstrip()
+    if plain.__doc__ is None:
+        # Python leaves documentation out with -OO.
+        return ""
+    told = inspect.cleandoc(plain.__doc__).split("\nExamples\n")[0].rstrip()
     head, _, rest = told.partition("\n\n")
     parameters, attributes = rest.split("\n\nAttributes\n")
     first = f"`mtmkl.{plain.__name__}` on a Dask cluster: {head[0].lower()}{head[1:]}"
