@@ -438,14 +438,15 @@ fn a_model_whose_machines_are_elsewhere_is_refused_and_becomes_whole_again() {
         again.notes_mut().remove(mtmkl::model::ELSEWHERE);
         let sets = model.support_sets().len();
         let order: Vec<(usize, usize)> = (0..sets).map(|set| (0, set)).collect();
-        let whole = again.with_machines(&[model.clone()], &order).unwrap();
+        let machines = std::slice::from_ref(&model);
+        let whole = again.with_machines(machines, &order).unwrap();
         assert_same(&whole, &model);
         assert_eq!(whole.to_bytes().unwrap(), model.to_bytes().unwrap());
-        assert!(again.with_machines(&[model.clone()], &[]).is_err());
-        assert!(again.with_machines(&[model.clone()], &[(1, 0)]).is_err());
+        assert!(again.with_machines(machines, &[]).is_err());
+        assert!(again.with_machines(machines, &[(1, 0)]).is_err());
         if sets > 1 {
             let other: Vec<(usize, usize)> = order.iter().rev().copied().collect();
-            assert!(again.with_machines(&[model.clone()], &other).is_err());
+            assert!(again.with_machines(machines, &other).is_err());
         }
     }
 }
