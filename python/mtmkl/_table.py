@@ -155,6 +155,26 @@ def without_zeros(rows: Rows) -> Rows:
     return rows
 
 
+def ready(rows: Rows) -> Rows:
+    """Rows as the core takes them: what came over a wire, or lies in a file, may begin at any byte. Others are left as they are."""
+    if not sparse.issparse(rows):
+        return np.require(rows, dtype=np.float64, requirements=("C", "A"))
+    parts = (rows.data, rows.indices, rows.indptr)
+    if all(part.flags.aligned and part.flags.c_contiguous for part in parts):
+        return rows
+    own = [np.require(part, requirements=("C", "A")) for part in parts]
+    return sparse.csr_array((own[0], own[1], own[2]), shape=rows.shape)
+
+
+def rows_of(stacked: Any) -> Rows:
+    """Rows as the core gives them: an array, or the parts of a sparse matrix."""
+    if not isinstance(stacked, tuple):
+        return stacked
+    offsets, columns, values, width = stacked
+    places = (columns.astype(np.int64), offsets.astype(np.int64))
+    return sparse.csr_array((values, *places), shape=(len(offsets) - 1, width))
+
+
 def part_of(rows: Rows, members: NDArray[np.intp]) -> Rows:
     """Some of the rows."""
     return rows[members] if sparse.issparse(rows) else np.ascontiguousarray(rows[members])
@@ -271,7 +291,7 @@ def read(
             rows, y = check_X_y(rest, y, estimator=estimator, **numeric, **check)
         else:
             rows = check_array(rest, estimator=estimator, input_name="X", **numeric)
-    rows = without_zeros(rows)
+    rows = ready(without_zeros(rows))
     names = getattr(estimator, "feature_names_in_", None)
     count = estimator.n_features_in_
     all_names = [f"f{at + 1}" for at in range(count)] if names is None else [str(name) for name in names]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mtmkl::engine::{Curvature, Evaluation, Fitted, Levels, Mixture, Request};
 use mtmkl::grid::Grid;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Prepared, ProblemSpec, Rounds, Stop};
+use mtmkl::{Prepared, ProblemSpec, Proven, Rounds, Stop};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,
@@ -113,6 +113,17 @@ type Proofs<'py> = (
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray2<f64>>,
 );
+
+fn proofs(py: Python<'_>, proven: Proven) -> PyResult<Proofs<'_>> {
+    let s = &proven.sensitivities;
+    let shape = [s.rows(), s.kernels()];
+    let sensitivities = s.values().to_vec().into_pyarray(py).reshape(shape)?;
+    Ok((
+        proven.primal.into_pyarray(py),
+        proven.constant.into_pyarray(py),
+        sensitivities,
+    ))
+}
 
 #[pymethods]
 impl Batch {
@@ -278,37 +289,38 @@ impl Batch {
             let (fitted, witness) = self.state().machines(&machines, &mixtures)?;
             self.prepared.prove(&theta, &fitted, &witness)
         })?;
-        let Some(proven) = proven else {
-            return Ok(None);
-        };
-        let s = &proven.sensitivities;
-        let shape = [s.rows(), s.kernels()];
-        let sensitivities = s.values().to_vec().into_pyarray(py).reshape(shape)?;
-        Ok(Some((
-            proven.primal.into_pyarray(py),
-            proven.constant.into_pyarray(py),
-            sensitivities,
-        )))
+        proven.map(|proven| proofs(py, proven)).transpose()
     }
 
-    /// The same machines and mixtures as a model, to be joined with those of other batches.
+    /// The same machines and mixtures as a model that can be used alone, with what they prove. It states what is true of these tasks at these weights:
+    /// `allowed` is how far objective and bound of the whole may be apart, `status` how the whole ended.
     #[allow(
         clippy::needless_pass_by_value,
+        clippy::too_many_arguments,
         reason = "Python hands over what it passes"
     )]
-    fn model(
+    fn standing<'py>(
         &self,
-        py: Python<'_>,
-        theta: PyReadonlyArray2<'_, f64>,
+        py: Python<'py>,
+        theta: PyReadonlyArray2<'py, f64>,
         machines: Vec<usize>,
         mixtures: Vec<Mixture>,
-    ) -> PyResult<Model> {
+        allowed: f64,
+        status: &str,
+        notes: BTreeMap<String, String>,
+    ) -> PyResult<(Model, Proofs<'py>)> {
         let theta = grid(&theta)?;
-        let model = released(py, &self.origins, || {
+        let status = read_word("status", status)?;
+        let found = released(py, &self.origins, || {
             let (fitted, witness) = self.state().machines(&machines, &mixtures)?;
-            self.prepared.part_model(&theta, &fitted, &witness)
+            self.prepared
+                .standing_part(&theta, &fitted, &witness, allowed, status)
         })?;
-        Ok(Model::from(model))
+        let (mut model, proven) = found.ok_or_else(|| {
+            PyValueError::new_err("kernels that are matrices cannot be made from rows")
+        })?;
+        *model.notes_mut() = notes;
+        Ok((Model::from(model), proofs(py, proven)?))
     }
 
     /// The same machines and mixtures in arrays, with the rows that they need or without them, to be joined with those of other batches.

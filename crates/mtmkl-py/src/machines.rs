@@ -1,15 +1,16 @@
 //! Machines in arrays: what crosses from a worker to the client at the end of a fit. Of many machines Python sees a dozen arrays, not objects.
 
 use mtmkl::model::{Machines, SupportSet, TaskModel, Witness};
-use mtmkl::{RowValues, SparseRows, TargetUnit};
-use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use mtmkl::{RowValues, TargetUnit};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{matrix, vector};
+use crate::convert::vector;
 use crate::errors::{self, Origins};
-use crate::sets::Wired;
+use crate::rows::{PyRows, Stack, Stacked};
+use crate::sets::Unscaled;
 use crate::table::{Frame, raise};
 
 /// Positions are below 2³²: no sample set of so many samples has a kernel matrix.
@@ -59,56 +60,26 @@ pub(crate) fn flat<'py>(
     let beta = witnesses().flatten().flat_map(|witness| &witness.beta);
     let beta: Vec<f64> = beta.copied().collect();
     all.set_item("witness_beta", beta.into_pyarray(py))?;
-    match with_rows.then(|| put_rows(py, sets, &all)) {
-        None => all.set_item("rows", py.None())?,
-        Some(put) => put?,
-    }
+    let rows = with_rows.then(|| stacked(py, sets)).transpose()?;
+    all.set_item("rows", rows)?;
     Ok(all)
 }
 
 /// The support rows of all sets, one after the other.
-fn put_rows(py: Python<'_>, sets: &[SupportSet], all: &Bound<'_, PyDict>) -> PyResult<()> {
-    let width = sets.first().map_or(0, |set| set.columns.len());
-    let sparse = sets
+pub(crate) fn stacked<'py>(py: Python<'py>, sets: &[SupportSet]) -> PyResult<Stacked<'py>> {
+    let tables = sets
         .iter()
-        .any(|set| matches!(set.rows, RowValues::Sparse(_)));
-    if !sparse {
-        let values: Vec<f64> = sets
-            .iter()
-            .flat_map(|set| set.rows.dense().into_owned())
-            .collect();
-        let shape = [values.len() / width.max(1), width];
-        return all.set_item("rows", values.into_pyarray(py).reshape(shape)?);
+        .map(|set| set.rows.table(set.positions.len(), set.columns.len()));
+    let tables = tables.collect::<mtmkl::Result<Vec<_>>>();
+    let tables = tables.map_err(|error| errors::raise(error, &Origins::default()))?;
+    let mut all = Stack::like(tables.first().copied());
+    for rows in tables {
+        (0..rows.rows()).for_each(|row| all.push(rows, row));
     }
-    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-    for set in sets {
-        let RowValues::Sparse(rows) = &set.rows else {
-            return Err(unfitting());
-        };
-        let before = values.len();
-        offsets.extend(rows.offsets()[1..].iter().map(|offset| before + offset));
-        columns.extend_from_slice(rows.columns());
-        values.extend_from_slice(rows.values());
-    }
-    let (offsets, columns) = (offsets.into_pyarray(py), columns.into_pyarray(py));
-    all.set_item("rows", (offsets, columns, values.into_pyarray(py), width))
+    all.hand_over(py)
 }
 
-/// Support rows that came along.
-#[derive(FromPyObject)]
-enum Sent<'py> {
-    Dense(PyReadonlyArray2<'py, f64>),
-    Sparse(
-        (
-            PyReadonlyArray1<'py, usize>,
-            PyReadonlyArray1<'py, u32>,
-            PyReadonlyArray1<'py, f64>,
-            usize,
-        ),
-    ),
-}
-
-/// The machines of a batch as they came; `source` are all rows, and which of them the samples of its sets are, where the rows stayed here.
+/// The machines of a batch as they came, with their rows, or with which of all rows the samples of its sets are.
 #[derive(FromPyObject)]
 pub(crate) struct Part<'py> {
     #[pyo3(item)]
@@ -142,9 +113,9 @@ pub(crate) struct Part<'py> {
     #[pyo3(item)]
     witness_beta: PyReadonlyArray1<'py, f64>,
     #[pyo3(item)]
-    rows: Option<Sent<'py>>,
+    rows: Option<PyRows<'py>>,
     #[pyo3(item)]
-    source: Option<(Wired<'py>, PyReadonlyArray1<'py, i64>)>,
+    origins: Option<PyReadonlyArray1<'py, i64>>,
 }
 
 fn unfitting() -> PyErr {
@@ -170,9 +141,14 @@ fn places(short: &[u32], below: usize) -> PyResult<Vec<usize>> {
 }
 
 impl Part<'_> {
-    /// The machines, with the rows that they need.
-    pub(crate) fn machines(&self, frame: &Frame, about: &Machines) -> PyResult<Machines> {
-        let sets = self.support_sets(frame)?;
+    /// The machines, with the rows that they need: their own, or some of all rows.
+    pub(crate) fn machines(
+        &self,
+        frame: &Frame,
+        about: &Machines,
+        all: Option<&Unscaled<'_>>,
+    ) -> PyResult<Machines> {
+        let sets = self.support_sets(frame, all)?;
         let tasks = self.task_models(&sets)?;
         Ok(Machines {
             sets,
@@ -181,11 +157,11 @@ impl Part<'_> {
         })
     }
 
-    fn support_sets(&self, frame: &Frame) -> PyResult<Vec<SupportSet>> {
+    fn support_sets(&self, frame: &Frame, all: Option<&Unscaled<'_>>) -> PyResult<Vec<SupportSet>> {
         let columns = frame.inner().columns();
         let (sizes, counts) = (self.sizes.as_slice()?, self.places.as_slice()?);
         let mut positions = Left(self.positions.as_slice()?);
-        let mut rows = self.rows_of_sets(frame, columns.len())?;
+        let mut rows = self.rows_of_sets(frame, all)?;
         let pairs = sizes.iter().zip(counts);
         pairs
             .map(|(&samples, &count)| {
@@ -207,48 +183,27 @@ impl Part<'_> {
     fn rows_of_sets<'a>(
         &'a self,
         frame: &'a Frame,
-        width: usize,
+        all: Option<&'a Unscaled<'_>>,
     ) -> PyResult<Box<dyn FnMut(usize, &[usize]) -> PyResult<RowValues> + 'a>> {
-        if let Some((all, origins)) = &self.source {
-            let mut origins = Left(origins.as_slice()?);
-            let all = all.read()?;
-            let count = all.count(width);
-            return Ok(Box::new(move |samples, positions| {
-                let own = origins.cut(samples)?;
-                let row = |&at: &usize| usize::try_from(own[at]).ok().filter(|row| *row < count);
-                let rows: Option<Vec<usize>> = positions.iter().map(row).collect();
-                let rows = rows.ok_or_else(unfitting)?;
-                let found = frame.inner().scaled_rows(all.rows(), &rows);
-                found.map_err(|error| raise(error, false))
+        if let Some(rows) = &self.rows {
+            let (rows, mut first) = (rows.read()?, 0);
+            return Ok(Box::new(move |_, positions| {
+                let own = rows.part(first, positions.len());
+                first += positions.len();
+                own
             }));
         }
-        match self.rows.as_ref().ok_or_else(unfitting)? {
-            Sent::Dense(values) => {
-                let mut left = Left(matrix(values)?);
-                Ok(Box::new(move |_, positions| {
-                    let own = left.cut(positions.len() * width)?;
-                    Ok(RowValues::Dense(own.to_vec()))
-                }))
-            }
-            Sent::Sparse((offsets, columns, values, width)) => {
-                let rows = SparseRows::new(
-                    offsets.as_slice()?.to_vec(),
-                    columns.as_slice()?.to_vec(),
-                    vector(values)?.to_vec(),
-                    *width,
-                );
-                let rows = rows.map_err(|error| errors::raise(error, &Origins::default()))?;
-                let mut first = 0;
-                Ok(Box::new(move |_, positions| {
-                    let own: Vec<usize> = (first..first + positions.len()).collect();
-                    first += own.len();
-                    if first > rows.count() {
-                        return Err(unfitting());
-                    }
-                    Ok(RowValues::Sparse(rows.select(&own)))
-                }))
-            }
-        }
+        let (all, origins) = all.zip(self.origins.as_ref()).ok_or_else(unfitting)?;
+        let mut origins = Left(origins.as_slice()?);
+        let count = all.count(frame.inner().features.len());
+        Ok(Box::new(move |samples, positions| {
+            let own = origins.cut(samples)?;
+            let row = |&at: &usize| usize::try_from(own[at]).ok().filter(|row| *row < count);
+            let rows: Option<Vec<usize>> = positions.iter().map(row).collect();
+            let rows = rows.ok_or_else(unfitting)?;
+            let found = frame.inner().scaled_rows(all.rows(), &rows);
+            found.map_err(|error| raise(error, false))
+        }))
     }
 
     fn task_models(&self, sets: &[SupportSet]) -> PyResult<Vec<TaskModel>> {

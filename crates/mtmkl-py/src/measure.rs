@@ -5,27 +5,28 @@ use mtmkl::gram::ColumnMoments;
 use mtmkl::machine::MachineSpec;
 use mtmkl::select::usual_settled;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Normalization, ProblemSpec, RowValues, Samples};
+use mtmkl::{Normalization, ProblemSpec, Samples};
 use mtmkl_table::{Moments, Scaling, usual_scaling};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::convert::matrix;
 use crate::enter::released;
 use crate::errors::{self, Origins};
 use crate::fit::views;
+use crate::rows::PyRows;
 
 /// The least and the largest value of a column, the weighted mean and standard deviation, and whether there are no others than the first two.
 type ColumnSummary = (f64, f64, f64, f64, bool);
 
-/// The offset and the factor of each column, from what is known of its values.
+/// The offset and the factor of each column, from what is known of its values; of sparse rows without an offset, so that zeros stay zeros.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
 pub(crate) fn scales_of_moments(
     moments: Vec<ColumnSummary>,
     scale: &str,
     kernels: Vec<String>,
+    sparse: bool,
 ) -> PyResult<Vec<(f64, f64)>> {
     let scaling = if scale == "auto" {
         let views = kernels
@@ -38,24 +39,31 @@ pub(crate) fn scales_of_moments(
         known.ok_or_else(|| PyValueError::new_err(format!("scale is '{scale}'")))?
     };
     let of = |&(low, high, middle, deviation, is_binary): &ColumnSummary| {
-        scaling.of_moments(&Moments {
+        let moments = Moments {
             low,
             high,
             middle,
             deviation,
             is_binary,
-        })
+        };
+        if sparse {
+            (0.0, scaling.factor_of_moments(&moments))
+        } else {
+            scaling.of_moments(&moments)
+        }
     };
     Ok(moments.iter().map(of).collect())
 }
 
 /// Sample sets of so many rows each, one after the other.
-fn samples(values: &[f64], counts: &[usize], columns: &[String]) -> mtmkl::Result<Vec<Samples>> {
-    let mut left = values;
+fn samples(rows: &PyRows<'_>, counts: &[usize], columns: &[String]) -> PyResult<Vec<Samples>> {
+    let rows = rows.read()?;
+    let mut first = 0;
     let set = |&count: &usize| {
-        let own = left.split_off(..(count * columns.len()).min(left.len()));
-        let values = RowValues::Dense(own.unwrap_or_default().to_vec());
-        Samples::of_rows(values, count, columns.to_vec())
+        let own = rows.part(first, count)?;
+        first += count;
+        let set = Samples::of_rows(own, count, columns.to_vec());
+        set.map_err(|error| errors::raise(error, &Origins::default()))
     };
     counts.iter().map(set).collect()
 }
@@ -72,12 +80,12 @@ pub(crate) fn settled_kernels(
     kernels: Vec<(Option<String>, String)>,
     normalize: Option<&str>,
     columns: Vec<String>,
-    rows: PyReadonlyArray2<'_, f64>,
+    rows: PyRows<'_>,
     counts: PyReadonlyArray1<'_, usize>,
     moments: Vec<(f64, f64, f64)>,
 ) -> PyResult<Settled> {
     let raise = |error| errors::raise(error, &Origins::default());
-    let (rows, counts) = (matrix(&rows)?, counts.as_slice()?);
+    let sets = samples(&rows, counts.as_slice()?, &columns)?;
     let views = views(&kernels).map_err(raise)?;
     let moment = |&(count, mean, squares): &(f64, f64, f64)| ColumnMoments {
         count,
@@ -87,7 +95,6 @@ pub(crate) fn settled_kernels(
     let moments: Vec<ColumnMoments> = moments.iter().map(moment).collect();
     let normalize = normalize.and_then(Normalization::of_word);
     let settled = released(py, &Origins::default(), || {
-        let sets = samples(rows, counts, &columns)?;
         for view in &views {
             view.columns.resolve(&columns)?;
         }

@@ -23,6 +23,7 @@ use crate::errors::{self, Origins};
 use crate::fit::{Limits, read, views};
 use crate::machines::Part;
 use crate::model::Model;
+use crate::sets::Wired;
 use crate::table::Frame;
 
 /// What the solver's thread leaves.
@@ -428,9 +429,9 @@ impl Outer {
         Ok(gap)
     }
 
-    /// One model of all parts: for each sample set, in the order of names, its part and its number there; `frame` has the scales of columns. `before` are
-    /// passes of an earlier start.
-    #[pyo3(signature = (parts, order, *, kernels, machine, normalize, frame, kernel_seconds, solve_seconds, notes, before=None))]
+    /// One model of all parts: for each sample set, in the order of names, its part and its number there; `rows` are those of parts that have none, before they are
+    /// on the scales that `frame` has. `before` are passes of an earlier start.
+    #[pyo3(signature = (parts, order, *, rows, kernels, machine, normalize, frame, kernel_seconds, solve_seconds, notes, before=None))]
     #[allow(
         clippy::needless_pass_by_value,
         clippy::too_many_arguments,
@@ -441,6 +442,7 @@ impl Outer {
         py: Python<'_>,
         parts: Vec<Part<'_>>,
         order: Vec<(usize, usize)>,
+        rows: Option<Wired<'_>>,
         kernels: Vec<(Option<String>, String)>,
         machine: &str,
         normalize: &str,
@@ -472,7 +474,10 @@ impl Outer {
             tasks: Vec::new(),
         };
         let frame = frame.get();
-        let machines = parts.iter().map(|part| part.machines(frame, &none));
+        let columns = frame.inner().features.len();
+        let rows = rows.as_ref().map(|rows| rows.read(columns)).transpose()?;
+        let machines = parts.iter();
+        let machines = machines.map(|part| part.machines(frame, &none, rows.as_ref()));
         let machines = machines.collect::<PyResult<Vec<_>>>()?;
         let seconds = Seconds {
             kernels: kernel_seconds,

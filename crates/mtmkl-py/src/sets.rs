@@ -4,13 +4,13 @@
 use mtmkl::gram::measured_rows;
 use mtmkl::{Samples, SparseRows, Task};
 use mtmkl_table::{Block, BlockRows, ClassWeight, Dataset};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::vector;
 use crate::errors::Origins;
-use crate::rows::Csr;
+use crate::rows::{Csr, Stack, Stacked};
 use crate::table::{Frame, raise};
 
 /// What an error costs: a number for each class, or the word for what balances them.
@@ -46,11 +46,15 @@ pub(crate) enum Unscaled<'a> {
 
 impl Wired<'_> {
     /// The rows, of so many columns.
-    pub(crate) fn read(&self) -> PyResult<Unscaled<'_>> {
-        Ok(match self {
+    pub(crate) fn read(&self, columns: usize) -> PyResult<Unscaled<'_>> {
+        let rows = match self {
             Self::Dense(bytes) => Unscaled::Dense(bytes.as_slice()?.as_chunks().0),
             Self::Sparse(rows) => Unscaled::Sparse(rows.read()?),
-        })
+        };
+        match &rows {
+            Unscaled::Sparse(own) if own.width() != columns => Err(unfitting()),
+            _ => Ok(rows),
+        }
     }
 }
 
@@ -78,8 +82,8 @@ pub(crate) struct Sets {
     names: Vec<String>,
 }
 
-/// For the rows in which kernels are measured: the numbers of all sets, and how many rows are of each.
-type MeasuredRows<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<usize>>);
+/// The rows in which kernels are measured, of all sets, and how many are of each.
+type MeasuredRows<'py> = (Stacked<'py>, Bound<'py, PyArray1<usize>>);
 
 /// Of each column the mean and Σ(x − mean)², over so many rows.
 type Moments<'py> = (f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -107,7 +111,7 @@ impl Sets {
         prices: Option<Prices>,
     ) -> PyResult<Self> {
         let frame = frame.get().inner();
-        let rows = rows.read()?;
+        let rows = rows.read(frame.features.len())?;
         let (weights, targets) = (vector(&weights)?, targets.as_ref().map(vector).transpose()?);
         let tasks = tasks.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
         let count = weights.len();
@@ -178,41 +182,39 @@ impl Sets {
     /// The rows in which kernels are measured where there are so many sample sets in all.
     fn measured<'py>(&self, py: Python<'py>, sets: usize) -> PyResult<MeasuredRows<'py>> {
         let samples = &self.data.samples;
-        let (values, counts) = py.detach(|| {
-            let (mut values, mut counts) = (Vec::new(), Vec::new());
+        let (rows, counts) = py.detach(|| {
+            let mut all = Stack::like(samples.first().map(Samples::rows));
+            let mut counts = Vec::new();
             for set in samples {
                 let (rows, chosen) = (set.rows(), measured_rows(set, sets));
-                for own in chosen.iter().filter_map(|&row| rows.get(row)) {
-                    values.extend_from_slice(&own);
-                }
+                chosen.iter().for_each(|&row| all.push(rows, row));
                 counts.push(chosen.len());
             }
-            (values, counts)
+            (all, counts)
         });
-        let shape = [counts.iter().sum(), self.width()];
-        Ok((
-            values.into_pyarray(py).reshape(shape)?,
-            counts.into_pyarray(py),
-        ))
+        Ok((rows.hand_over(py)?, counts.into_pyarray(py)))
     }
 
     /// What is known of the columns: how many samples there are, the mean and Σ(x − mean)².
     fn moments<'py>(&self, py: Python<'py>) -> Moments<'py> {
-        let (samples, width) = (&self.data.samples, self.width());
+        let samples = &self.data.samples;
+        let width = samples.first().map_or(0, |set| set.columns().len());
         let (count, means, squares) = py.detach(|| {
             let count: usize = samples.iter().map(Samples::count).sum();
             let mut means = vec![0.0; width];
-            each_row(samples, |row| {
-                means.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            let mut zeros = vec![count; width];
+            each_cell(samples, |column, x| {
+                means[column] += x;
+                zeros[column] -= 1;
             });
             means.iter_mut().for_each(|sum| *sum /= count as f64);
-            let mut squares = vec![0.0; width];
-            each_row(samples, |row| {
-                let off = row.iter().zip(&means).map(|(x, mean)| x - mean);
-                squares
-                    .iter_mut()
-                    .zip(off)
-                    .for_each(|(sum, off)| *sum += off * off);
+            // Zeros that are not there are as far from the mean as it is from them.
+            let of_zeros = zeros.iter().zip(&means);
+            let of_zeros = of_zeros.map(|(&zeros, mean)| zeros as f64 * mean * mean);
+            let mut squares: Vec<f64> = of_zeros.collect();
+            each_cell(samples, |column, x| {
+                let off = x - means[column];
+                squares[column] += off * off;
             });
             (count as f64, means, squares)
         });
@@ -252,19 +254,24 @@ impl Sets {
         };
         Ok(tasks.iter().zip(shares).map(weighed).collect())
     }
-
-    fn width(&self) -> usize {
-        let first = self.data.samples.first();
-        first.map_or(0, |set| set.columns().len())
-    }
 }
 
-/// Calls `work` with every row of all sets.
-fn each_row(samples: &[Samples], mut work: impl FnMut(&[f64])) {
+/// Calls `work` with the column and the value of every number that is there, of all sets.
+fn each_cell(samples: &[Samples], mut work: impl FnMut(usize, f64)) {
     for set in samples {
         let rows = set.rows();
-        let own = (0..set.count()).filter_map(|row| rows.get(row));
-        own.for_each(|row| work(&row));
+        let sparse = rows.sparse();
+        for row in 0..set.count() {
+            if let Some(sparse) = &sparse {
+                let (columns, values) = sparse.row(row);
+                let cells = columns.iter().zip(values);
+                cells.for_each(|(&column, &x)| work(column as usize, x));
+            } else if let Some(own) = rows.get(row) {
+                own.iter()
+                    .enumerate()
+                    .for_each(|(column, &x)| work(column, x));
+            }
+        }
     }
 }
 

@@ -25,6 +25,9 @@ def is_lazy(value: Any) -> bool:
 
 def _partitions(value: Any) -> list[Any]:
     """The partitions of a dask collection, a list of them, or one for everything."""
+    if getattr(value, "ndim", 1) == 2 and hasattr(value, "rechunk"):
+        # Every partition has all columns.
+        value = value.rechunk({1: -1})
     if hasattr(value, "to_delayed"):
         return list(np.asarray(value.to_delayed(), dtype=object).ravel())
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -115,10 +118,12 @@ def _one(read: list[_Read | None]) -> list[Any]:
     for number, (_, own) in enumerate(present):
         _check_columns(number, own, columns)
     whole = merged(*(piece for piece, _ in present))
-    return [(replace(whole, positions=range(len(whole.rows))), columns)]
+    return [(replace(whole, positions=range(whole.rows.shape[0])), columns)]
 
 
 def _check_columns(number: int, own: Columns, first: Columns) -> None:
+    if own.is_sparse != first.is_sparse:
+        raise ValueError(f"partition {number} has sparse rows and others have not, or the other way round; make all of them one kind")
     if own != first:
         raise ValueError(
             f"partition {number} has the columns {own.names}, others {first.names}; all must have the same ones in the same order"

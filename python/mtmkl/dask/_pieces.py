@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from .._base import MKLEstimator, Vector, sample_weights, target_name
 from .._classifier import discrete
-from .._table import Table, read, without_columns
+from .._table import Rows, Table, read, ready, rows_of, without_columns
+from . import _sparse
+from ._sparse import is_sparse, range_of, stacked
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Piece:
     """Some rows with their task, their target and how often each counts."""
 
     #: First of all: Dask reads what is sent first as one, however large it is, and puts the parts of others together again.
-    rows: NDArray[np.float64]
+    rows: Rows
     #: The names of its tasks, and which of them each row is of; None without tasks.
     names: list[str]
     tasks: NDArray[np.int32] | None
@@ -44,6 +46,7 @@ class Columns:
     has_tasks: bool
     #: `feature_names_in_`, where X has names.
     given: list[str] | None
+    is_sparse: bool
 
 
 @dataclass
@@ -74,13 +77,15 @@ def blocks(count: int) -> Iterator[slice]:
     return (slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK))
 
 
-def squares(rows: NDArray[np.float64], weights: Vector | None, mean: Vector) -> Vector:
+def squares(rows: Rows, weights: Vector, mean: Vector) -> Vector:
     """Σ w (x − mean)² by column."""
+    if is_sparse(rows):
+        return _sparse.squares(rows, weights, mean)
     total = np.zeros(rows.shape[1])
     for own in blocks(len(rows)):
         off = rows[own] - mean
         off *= off
-        total += off.sum(axis=0) if weights is None else weights[own] @ off
+        total += weights[own] @ off
     return total
 
 
@@ -89,14 +94,21 @@ def aligned(array: NDArray[Any], kind: Any = np.float64) -> NDArray[Any]:
     return np.require(array, dtype=kind, requirements=("C_CONTIGUOUS", "ALIGNED"))
 
 
-def wired(rows: Any) -> Any:
+def wired(rows: Rows) -> Any:
     """Rows as the core reads them, wherever they begin: dense ones as bytes."""
-    return np.ascontiguousarray(rows).reshape(-1).view(np.uint8) if isinstance(rows, np.ndarray) else rows
+    return ready(rows) if is_sparse(rows) else np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+
+
+def arrived(value: Any) -> Any:
+    """What came over a wire as the core takes it: an array, rows; others as they are."""
+    if isinstance(value, tuple):
+        return rows_of(tuple(map(arrived, value)))
+    return aligned(value, value.dtype) if isinstance(value, np.ndarray) else value
 
 
 def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, number: int) -> tuple[Piece, Columns] | None:
     """A partition as a piece; None of an empty one. ``y`` and ``weight`` may name columns of X."""
-    if len(X) == 0:
+    if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
         return None
     try:
         taken = [name for name in (y, weight) if isinstance(name, str)]
@@ -108,8 +120,8 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
         counted = sample_weights(weights, table)
     except (ValueError, KeyError) as error:
         raise ValueError(f"partition {number}: {error}") from None
-    if table.rows is None or not isinstance(table.rows, np.ndarray):
-        raise ValueError(f"partition {number}: sparse rows and precomputed kernels are for one machine; give dense rows")
+    if table.rows is None:
+        raise ValueError(f"partition {number}: precomputed kernels are for one machine; give rows, or fit the estimator of mtmkl")
     names = getattr(estimator, "feature_names_in_", None)
     columns = Columns(
         table.names,
@@ -119,6 +131,7 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
         estimator.n_features_in_,
         table.tasks is not None,
         None if names is None else [str(name) for name in names],
+        is_sparse(table.rows),
     )
     listed: list[str] = [] if table.tasks is None else table.tasks.tolist()
     tasks_there = list(dict.fromkeys(listed))
@@ -153,8 +166,9 @@ def summary(read: tuple[Piece, Columns]) -> Summary:
     piece, columns = read
     counts = piece.weights > 0
     names = ["all"] if piece.tasks is None else piece.names
-    codes = np.zeros(len(piece.rows), dtype=np.int32) if piece.tasks is None else piece.tasks
-    found = Summary(len(piece.rows), columns, dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
+    count = piece.rows.shape[0]
+    codes = np.zeros(count, dtype=np.int32) if piece.tasks is None else piece.tasks
+    found = Summary(count, columns, dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
     if piece.classes is not None and piece.targets is not None:
         found.every_class, found.class_type = piece.classes.tolist(), piece.classes.dtype
         has = np.zeros((len(names), len(piece.classes)), dtype=bool)
@@ -162,13 +176,13 @@ def summary(read: tuple[Piece, Columns]) -> Summary:
         for name, of_task in zip(names, has.tolist(), strict=True):
             found.classes[name] = [value for value, there in zip(found.every_class, of_task, strict=True) if there]
     used, weights = _counting(piece)
-    if len(used):
-        found.low, found.high = used.min(axis=0), used.max(axis=0)
+    if used.shape[0]:
+        found.low, found.high = range_of(used)
         found.weight, found.sums = float(weights.sum()), weights @ used
     return found
 
 
-def _counting(piece: Piece) -> tuple[NDArray[np.float64], Vector]:
+def _counting(piece: Piece) -> tuple[Rows, Vector]:
     """The rows that count, and how often."""
     counts = piece.weights > 0
     if counts.all():
@@ -179,6 +193,8 @@ def _counting(piece: Piece) -> tuple[NDArray[np.float64], Vector]:
 def spread(read: tuple[Piece, Columns], mean: Vector, low: Vector, high: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """Σ w (x − mean)² by column, and whether all values are the least or the largest of all."""
     used, weights = _counting(read[0])
+    if is_sparse(used):
+        return squares(used, weights, mean), _sparse.is_binary(used, low, high)
     is_binary = np.ones(len(mean), dtype=bool)
     for own in blocks(len(used)):
         values = used[own]
@@ -241,7 +257,7 @@ def merged(*pieces: Piece) -> Piece:
     if all(piece.tasks is not None for piece in pieces):
         names, tasks = known_by([piece.names for piece in pieces], [piece.tasks for piece in pieces if piece.tasks is not None])
     return Piece(
-        together([piece.rows for piece in pieces]),
+        stacked([piece.rows for piece in pieces]),
         names,
         tasks,
         classes,

@@ -1,17 +1,18 @@
-//! One model from the machines of several places: tasks that were fitted elsewhere to the same θ in Ψ.
+//! One model from the machines of several places: tasks that were fitted elsewhere to the same θ in Ψ; and one whose machines are elsewhere.
 
 use std::collections::BTreeMap;
 
-use super::{Model, Outcome, Seconds, SupportSet, TaskModel, parts};
+use super::{Model, Outcome, Part, Seconds, SupportSet, TaskModel, parts};
 use crate::data::{Samples, Task};
 use crate::engine::Fitted;
 use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::kernel::KernelView;
 use crate::machine::MachineSpec;
-use crate::problem::{Normalization, ProblemSpec, TargetUnit};
+use crate::problem::{Normalization, ProblemSpec, Proven, TargetUnit};
 use crate::run::Status;
-use crate::sharing::{Parts, Sharing, SharingSpec};
+use crate::sharing::{Parts, Reach, Sharing, SharingSpec};
+use crate::solver::relative_gap;
 
 /// The machines of some tasks, and the samples that they need: all of a model but its weights and its certificate.
 #[derive(Debug, Clone)]
@@ -69,7 +70,6 @@ impl Machines {
     /// # Errors
     /// When there are no parts, or a sample set is not there or asked for twice.
     pub fn joined(parts: Vec<Self>, order: &[(usize, usize)]) -> Result<Self> {
-        let strange = |what: &str| Error::Engine(format!("the parts of its model have {what}"));
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or_else(|| strange("no machines"))?;
         let Self {
@@ -163,8 +163,7 @@ impl Model {
         outcome: Outcome,
     ) -> Result<Self> {
         if machines.tasks.len() != sharing.shape().tasks {
-            let problem = "the parts of its model have not as many machines as there are tasks";
-            return Err(Error::Engine(problem.to_string()));
+            return Err(strange("not as many machines as there are tasks"));
         }
         Ok(Self {
             sharing: spec.clone(),
@@ -175,4 +174,113 @@ impl Model {
             ..Self::part(machines, sharing.theta(weights))
         })
     }
+
+    /// Its machines, and the samples that they need.
+    pub fn into_machines(self) -> Machines {
+        Machines {
+            kernels: self.kernels,
+            machine: self.machine,
+            normalize: self.normalize,
+            sets: self.sets,
+            tasks: self.tasks,
+        }
+    }
+
+    /// The same without its machines: weights, names, certificate and notes. What it would predict means nothing.
+    #[must_use]
+    pub fn without_machines(&self) -> Self {
+        let set = |set: &SupportSet| SupportSet {
+            rows: set
+                .rows
+                .rows(set.positions.len(), set.columns.len())
+                .select([]),
+            positions: Vec::new(),
+            given_diagonals: (set.given_diagonals.keys())
+                .map(|name| (name.clone(), Vec::new()))
+                .collect(),
+            origins: None,
+            ..set.clone()
+        };
+        let task = |task: &TaskModel| TaskModel {
+            support: Vec::new(),
+            beta: Vec::new(),
+            witness: None,
+            ..task.clone()
+        };
+        Self {
+            sets: self.sets.iter().map(set).collect(),
+            tasks: self.tasks.iter().map(task).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The same with the machines of these models: for each of its sample sets the model that has it, and its number there.
+    ///
+    /// # Errors
+    /// When a sample set is not there, or the machines are not those of its tasks.
+    pub fn with_machines(&self, models: Vec<Self>, order: &[(usize, usize)]) -> Result<Self> {
+        let parts = models.into_iter().map(Self::into_machines).collect();
+        let Machines { sets, tasks, .. } = Machines::joined(parts, order)?;
+        let is_same = |(own, known): (&TaskModel, &TaskModel)| {
+            (&own.name, own.set, own.samples) == (&known.name, known.set, known.samples)
+        };
+        if tasks.len() != self.tasks.len() || !tasks.iter().zip(&self.tasks).all(is_same) {
+            return Err(strange("machines of other tasks"));
+        }
+        Ok(Self {
+            sets,
+            tasks,
+            ..self.clone()
+        })
+    }
+
+    /// The machines of a part of a larger problem as a model that can be used alone. What it states is of the problem in which each of its tasks has
+    /// the weights that it has here: `allowed` is how far objective and bound of the whole may be apart.
+    ///
+    /// At θ given, Σ_t P_t ≥ J(θ) ≥ Σ_t (constant_t − ⟨s_t, θᵗ⟩), and ⟨s, θ⟩ ≤ σ_Ψ(s): the gaps of all parts add up to no more than that of the whole.
+    pub(crate) fn standing_alone(self, proven: &Proven, allowed: f64, status: Status) -> Self {
+        let objective: f64 = proven.primal.iter().sum();
+        let bound = proven.constant.iter().sum::<f64>() - proven.sensitivities.dot(&self.theta);
+        let gap = relative_gap(objective, bound);
+        let tolerance = allowed / objective.abs().max(f64::MIN_POSITIVE);
+        let label = if self.theta.rows() > 1 {
+            "specific"
+        } else {
+            "common"
+        };
+        let reach = if self.theta.rows() > 1 {
+            Reach::Each
+        } else {
+            Reach::All
+        };
+        let weights = Part {
+            label: label.to_string(),
+            reach: reach.clone(),
+            names: Vec::new(),
+            weights: self.theta.clone(),
+        };
+        let is_each = reach == Reach::Each;
+        Self {
+            sharing: SharingSpec::fixed_at(&self.theta),
+            parts: vec![weights],
+            common: (!is_each).then(|| self.theta.clone()),
+            specific: is_each.then(|| self.theta.clone()),
+            outcome: Outcome {
+                status: match status {
+                    Status::Converged if gap > tolerance => Status::Stalled,
+                    status => status,
+                },
+                objective,
+                bound,
+                gap,
+                tolerance: Some(tolerance),
+                ..self.outcome
+            },
+            ..self
+        }
+    }
+}
+
+fn strange(what: &str) -> Error {
+    Error::Engine(format!("the parts of its model have {what}"))
 }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use file::ELSEWHERE;
 pub use join::Machines;
 pub use parts::Part;
 pub use predict::{CrossGram, Input};

@@ -5,6 +5,7 @@ use crate::engine::Fitted;
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::model::{Machines, Model};
+use crate::run::Status;
 
 impl Prepared {
     /// These machines and witnesses with what they need of the samples, to be joined with the others' ([`Machines::joined`]); without rows for
@@ -31,18 +32,26 @@ impl Prepared {
         ))
     }
 
-    /// The same at θ as a model of its own: its weights and its certificate are not those of the whole.
+    /// The same as a model that can be used alone, with what it proves. It states what is true of these tasks at these weights (`model/join.rs`); `allowed`
+    /// is how far objective and bound of the whole may be apart, and `status` how the whole ended. `None` where a kernel cannot be made from rows.
     ///
     /// # Errors
-    /// As [`Prepared::machines`].
-    pub fn part_model(
+    /// As [`Prepared::machines`] and [`Prepared::prove`].
+    pub fn standing_part(
         &self,
         theta: &Grid,
         fitted: &[Fitted],
         witness: &[Vec<f64>],
-    ) -> Result<Model> {
+        allowed: f64,
+        status: Status,
+    ) -> Result<Option<(Model, Proven)>> {
+        let Some(proven) = self.prove(theta, fitted, witness)? else {
+            return Ok(None);
+        };
         let machines = self.machines(fitted, witness, true)?;
-        Ok(Model::part(machines, theta.clone()))
+        let model = Model::part(machines, theta.clone());
+        let model = model.standing_alone(&proven, allowed, status);
+        Ok(Some((model, proven)))
     }
 
     /// What these machines and witnesses prove, task by task; `None` where a kernel cannot be made from rows.
