@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.svm import SVC
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -67,6 +69,8 @@ class Bench:
 
     def table(self, name: str) -> pd.DataFrame | None:
         """One of the data sets; None, with a message, where it is not there."""
+        import pandas as pd
+
         path = self.data / f"{name}.csv.gz"
         if not path.exists():
             print(f"{path} is not there: skipped (--data DIR says where the data are)")

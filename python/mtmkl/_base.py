@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from . import _core
 from ._kernels import Kernels, Matrix, precomputed, resolve
 from ._sharing import sharing_spec
-from ._table import Rows, Table, group_texts, groups, part_of, program_rows, read, scaled, text
+from ._table import Rows, Table, group_texts, groups, part_of, program_rows, read, rows_of, scaled, text
 from ._transfer import is_wanted, known_groups, made
 from ._types import Limits, New, Set, Task
 from ._verify import Verdict, verdict_of
@@ -77,8 +78,25 @@ class Answer:
     decisions: Matrix
 
 
+class Elsewhere(Protocol):
+    """Who has the machines of a model that has none itself: the workers of a cluster, or the files of a folder."""
+
+    def decisions(self, estimator: MKLEstimator, table: Table, parts: Sequence[tuple[int, NDArray[np.intp]]]) -> list[Matrix]:
+        """The decision values of the machines of sample sets (by their numbers) on rows of a table."""
+        ...
+
+    def home(self, model: _core.Model) -> _core.Model:
+        """The model with all its machines."""
+        ...
+
+
 class MKLEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not for use by itself."""
+
+    #: Who has the machines, where the model has none.
+    _elsewhere: Elsewhere | None = None
+    #: How rows are scaled where these are some tasks of several, whose rows are not all here.
+    _part: _core.Frame | None = None
 
     #: What the machine learns from: labels, values, none.
     _kind = "none"
@@ -158,7 +176,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             None if shared is None else shared.between,
         )
         if table.rows is not None:
-            table = replace(table, rows=scaled(frame, table.rows))
+            table = replace(table, rows=scaled(self._part or frame, table.rows))
         named = None if table.tasks is None else table.tasks.tolist()
         same = np.arange(table.count, dtype=np.float64) if self._apart else values
         same = None if same is None else np.ascontiguousarray(same)
@@ -372,7 +390,6 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self._frame = _core.Frame.of(model)
         # The groups of tasks by name, of those that were never seen too.
         self._places: dict[str, str | None] = json.loads(model.notes.get("python", "{}")).get("transfer", {}).get("mapping", {})
-        rows: list[list[int]] = json.loads(model.notes.get("training-rows", "[]"))
         machine = json.loads(model.machine)
         for name in self._prices():
             setattr(self, f"{name}_", float(machine["lambda" if name == "alpha" else name]))
@@ -395,39 +412,45 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         self.scores_ = json.loads(model.notes.get("scores", "null"))
         self.trace_ = np.array([tuple(line) for line in model.trace], dtype=_PASS)
         self.n_iter_ = len(self.trace_)
-        # (row of X, support row) of every sample set; without notes of where rows came from, they are counted through.
-        places: dict[int, NDArray[np.intp]] = {}
-        vectors: list[Rows] = []
-        before = 0
-        for number in sorted(set(model.task_sets)):
-            positions, support = _support_rows(model, number)
-            at = positions.astype(np.intp)
-            places[number] = np.asarray(rows[number], dtype=np.intp)[at] if number < len(rows) else before + at
-            vectors.append(support)
-            before += model.samples(number)
-        every = np.concatenate(list(places.values()))
+        # The row of X of every support row; without notes of where rows came from, they are counted through.
+        positions, counts, samples = (own.astype(np.intp) for own in model.support_places())
+        rows = model.training_rows()
+        first = np.repeat(np.cumsum(samples) - samples, counts)
+        every = first + positions if rows is None else rows.astype(np.intp)[first + positions]
         order = np.argsort(every, kind="stable")
         self.support_ = every[order]
-        are_sparse = any(sparse.issparse(part) for part in vectors)
-        self._support_vectors = (sparse.vstack(vectors, format="csr") if are_sparse else np.concatenate(vectors))[order]
-        # Where the support rows of each sample set are among all. A matrix of all tasks and rows is made when it is asked for.
-        position = np.empty(len(every), dtype=np.intp)
-        position[order] = np.arange(len(every))
-        self._places_of: dict[int, NDArray[np.intp]] = {}
-        start = 0
-        for number, own in places.items():
-            self._places_of[number] = position[start : start + len(own)]
-            start += len(own)
+        self._support_order = order
         self.intercept_ = model.offsets
+        if model.is_elsewhere:
+            del self.support_, self._support_order
+
+    def _at_home(self) -> Self:
+        """The estimator with all its machines at hand."""
+        if self._elsewhere is None:
+            return self
+        whole = self._with(None)
+        whole._adopt(self._elsewhere.home(self._model))
+        return whole
+
+    def _with(self, elsewhere: Elsewhere | None) -> Self:
+        """The same with machines elsewhere, or in its model."""
+        other = copy.copy(self)
+        other._elsewhere = elsewhere
+        return other
 
     @property
     def dual_coef_(self) -> Matrix:
         """β of each machine (rows) on the support rows (columns, in the order of ``support_``)."""
         check_is_fitted(self)
         coefficients = np.zeros((len(self._model.task_names), len(self.support_)))
+        # Where the support rows of each sample set are among all.
+        places = np.empty_like(self._support_order)
+        places[self._support_order] = np.arange(len(places))
+        _, counts, _ = self._model.support_places()
+        first = np.cumsum(counts) - counts
         for task, number in enumerate(self._model.task_sets):
             at, beta = self._model.support(task)
-            coefficients[task, self._places_of[number][at.astype(np.intp)]] = beta
+            coefficients[task, places[(first[number] + at).astype(np.intp)]] = beta
         return coefficients
 
     @property
@@ -436,7 +459,10 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if isinstance(self.kernels, str) and self.kernels == "precomputed":
             raise AttributeError("precomputed kernels have no support vectors; support_ has their positions")
-        return self._support_vectors
+        _, counts, _ = self._model.support_places()
+        vectors = [_support_rows(self._model, number)[1] for number in range(len(counts))]
+        are_sparse = any(sparse.issparse(part) for part in vectors)
+        return (sparse.vstack(vectors, format="csr") if are_sparse else np.concatenate(vectors))[self._support_order]
 
     # -- prediction ----------------------------------------------------------------------------------------------------------------
 
@@ -444,15 +470,17 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         """How many samples, and for each task of them what its machines say."""
         check_is_fitted(self)
         table = self._asked(X, task)
-        answers: list[Answer] = []
-        for name, rows in self._parts(table):
-            number = self._frame.set_of(self._model, name)
-            if number is None:
-                decisions = self._new_task(name, table, rows)[:, np.newaxis]
-            else:
-                decisions = self._model.decisions(number, self._input(table, rows, number, name))
-            answers.append(Answer(rows, number, decisions))
-        return table.count, answers
+        parts = [(name, self._frame.set_of(self._model, name), rows) for name, rows in self._parts(table)]
+        found: Iterator[Matrix]
+        if self._elsewhere is None:
+            own = ((name, number, rows) for name, number, rows in parts if number is not None)
+            found = (self._model.decisions(number, self._input(table, rows, number, name)) for name, number, rows in own)
+        else:
+            found = iter(self._elsewhere.decisions(self, table, [(number, rows) for _, number, rows in parts if number is not None]))
+        return table.count, [
+            Answer(rows, number, self._new_task(name, table, rows)[:, np.newaxis] if number is None else next(found))
+            for name, number, rows in parts
+        ]
 
     def variance_shares(self, X: Any, task: Any = None) -> dict[str, Any]:
         """Var(f_g) / Σ_h Var(f_h) for each level g of a model with ``transfer``, f_g being what it adds to predictions.
@@ -506,7 +534,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         if self.new_tasks == "common" and self.common_weights_ is not None and not several:
             if table.stack is not None or self._calls:
                 raise ValueError(f"task {name!r} was never seen: precomputed and callable kernels have no rows for it")
-            return self._model.decision_of_new_task(self._input(table, rows, 0))
+            return self._at_home()._model.decision_of_new_task(self._input(table, rows, 0))
         shown = ", ".join(map(repr, known[:8])) + (f", … ({len(known)} in all)" if len(known) > 8 else "")
         if several:
             way = "which of several classes a new task has is not known"
@@ -629,12 +657,14 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError("the program fitted this model: check it with mtmkl verify MODEL DATA")
         problem = self._problem_of(X, y, sample_weight, task)
         arguments = {name: problem.arguments[name] for name in ("kernels", "sets", "tasks")}
-        return verdict_of(_core.verify(self._model, **arguments, threads=threads(self.n_jobs)), problem.origins)
+        return verdict_of(_core.verify(self._at_home()._model, **arguments, threads=threads(self.n_jobs)), problem.origins)
 
     def _problem_of(self, X: Any, y: Any, sample_weight: Any, task: Any) -> Problem:
         """The problem that `fit` would solve on these data, which is not solved."""
         seen: list[Problem] = []
         other = clone(self)
+        if json.loads(self._model.notes["python"]).get("part"):
+            other._part = self._frame
 
         def learn(problem: Problem) -> None:
             seen.append(problem)
@@ -662,7 +692,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self._calls:
             raise ValueError("a model with callable kernels cannot be saved, since a file has no functions; pickle the estimator")
-        self._model.save(path)
+        self._at_home()._model.save(path)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """The model as one self-contained HTML page: weights, what is shared, the certificate, how the solver got there.
@@ -679,7 +709,7 @@ class MKLEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         settings = [(name, str(value)) for name, value in self._kept_params().items() if value is not None]
-        page = self._model.report(type(self).__name__, settings)
+        page = self._at_home()._model.report(type(self).__name__, settings)
         if path is not None:
             target = Path(path)
             temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -722,11 +752,7 @@ def weigh(tasks: Sequence[Task], shares: Sequence[float], origins: Sequence[NDAr
 def _support_rows(model: _core.Model, set: int) -> tuple[NDArray[np.uintp], Rows]:
     """The positions of the support rows of a sample set, and the rows."""
     positions, rows = model.support_rows(set)
-    if isinstance(rows, tuple):
-        offsets, columns, values, width = rows
-        places = (columns.astype(np.int64), offsets.astype(np.int64))
-        return positions, sparse.csr_array((values, *places), shape=(len(positions), width))
-    return positions, rows
+    return positions, rows_of(rows)
 
 
 def threads(n_jobs: int | None) -> int:

@@ -13,6 +13,7 @@ __all__ = [
     "Model",
     "Outer",
     "Search",
+    "Sets",
     "Transfer",
     "__version__",
     "are_between_tasks",
@@ -22,7 +23,6 @@ __all__ = [
     "is_gap",
     "kernel_specs",
     "looks_like_numbers",
-    "measured_rows",
     "name_order",
     "named",
     "program",
@@ -101,6 +101,8 @@ class Model:
     def notes(self) -> dict[str, str]: ...
     def columns(self, set: int) -> list[str]: ...
     def samples(self, set: int) -> int: ...
+    def support_places(self) -> tuple[NDArray[np.uintp], NDArray[np.uintp], NDArray[np.uintp]]: ...
+    def training_rows(self) -> NDArray[np.uintp] | None: ...
     def support_rows(
         self, set: int
     ) -> tuple[NDArray[np.uintp], NDArray[np.float64] | tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64], int]]: ...
@@ -121,6 +123,11 @@ class Model:
     def save(self, path: str | PathLike[str]) -> None: ...
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Model: ...
+    @property
+    def is_elsewhere(self) -> bool: ...
+    def without_machines(self) -> Model: ...
+    def machines(self) -> dict[str, Any]: ...
+    def with_machines(self, models: Sequence[Model], order: Sequence[tuple[int, int]]) -> Model: ...
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
 @final
@@ -133,8 +140,8 @@ class Batch:
         normalize: str,
         target_scale: str,
         definiteness: str,
-        sets: Sequence[Set],
-        tasks: Sequence[Task],
+        sets: Sets,
+        shares: NDArray[np.float64],
         limits: Limits,
     ) -> Batch: ...
     @property
@@ -162,7 +169,44 @@ class Batch:
     def prove(
         self, theta: NDArray[np.float64], machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
-    def model(self, theta: NDArray[np.float64], machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]]) -> Model: ...
+    def standing(
+        self,
+        theta: NDArray[np.float64],
+        machines: Sequence[int],
+        mixtures: Sequence[Sequence[tuple[int, float]]],
+        allowed: float,
+        status: str,
+        notes: Mapping[str, str],
+    ) -> tuple[Model, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]: ...
+    def machines(self, machines: Sequence[int], mixtures: Sequence[Sequence[tuple[int, float]]], with_rows: bool) -> dict[str, Any]: ...
+
+@final
+class Sets:
+    def __new__(
+        cls,
+        frame: Frame,
+        rows: Any,
+        names: Sequence[str],
+        tasks: NDArray[np.int32] | None,
+        only: str,
+        weights: NDArray[np.float64],
+        targets: NDArray[np.float64] | None,
+        prices: Sequence[float] | str | None,
+    ) -> Sets: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def samples(self) -> NDArray[np.uintp]: ...
+    @property
+    def rows(self) -> NDArray[np.uintp]: ...
+    @property
+    def machines(self) -> list[str]: ...
+    @property
+    def sets(self) -> NDArray[np.uintp]: ...
+    @property
+    def totals(self) -> NDArray[np.float64]: ...
+    def measured(self, sets: int) -> tuple[Any, NDArray[np.uintp]]: ...
+    def moments(self) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
 
 @final
 class Outer:
@@ -192,9 +236,14 @@ class Outer:
     def take_proof(self, primal: NDArray[np.float64], constant: NDArray[np.float64], sensitivities: NDArray[np.float64]) -> float: ...
     def model(
         self,
-        parts: Sequence[Model],
+        parts: Sequence[Mapping[str, Any]],
         order: Sequence[tuple[int, int]],
         *,
+        rows: Any | None,
+        kernels: Sequence[tuple[str | None, str]],
+        machine: str,
+        normalize: str,
+        frame: Frame,
         kernel_seconds: float,
         solve_seconds: float,
         notes: Mapping[str, str],
@@ -283,15 +332,15 @@ def sample_sets(
     same: NDArray[np.float64] | None,
 ) -> list[tuple[str, NDArray[np.uintp], NDArray[np.float64]]]: ...
 def balanced(classes: int, codes: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
-def measured_rows(rows: NDArray[np.float64], sets: int) -> NDArray[np.uintp]: ...
 def scales_of_moments(
-    moments: Sequence[tuple[float, float, float, float, bool]], scale: str, kernels: Sequence[str]
+    moments: Sequence[tuple[float, float, float, float, bool]], scale: str, kernels: Sequence[str], sparse: bool
 ) -> list[tuple[float, float]]: ...
 def settled_kernels(
     kernels: Sequence[tuple[str | None, str]],
     normalize: str | None,
     columns: Sequence[str],
-    sets: Sequence[NDArray[np.float64]],
+    rows: Any,
+    counts: NDArray[np.uintp],
     moments: Sequence[tuple[float, float, float]],
 ) -> tuple[list[tuple[str, str]], str]: ...
 def looks_like_numbers(values: Sequence[str], rows: int) -> bool: ...
@@ -351,7 +400,8 @@ class Search:
         cells: Sequence[tuple[str, str]] | None,
         exponents: bool,
     ) -> Search: ...
-    def round(self) -> list[tuple[int, int, float, bool, list[NDArray[np.float64]]]]: ...
-    def scored(self, cell: int, fold: int, score: float) -> None: ...
+    def next_round(self) -> list[tuple[int, list[int]]]: ...
+    def follow(self, numbers: Sequence[int]) -> list[tuple[int, int, float, bool, float, list[NDArray[np.float64]]]]: ...
+    def scored(self, cell: int, fold: int, score: float, finer: float) -> None: ...
     def cells(self) -> list[tuple[list[int], str, str]]: ...
     def best(self) -> int: ...

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from . import _core
 from ._base import MKLEstimator
 from ._classifier import MKLClassifier
+from ._folder import Folder
 from ._one_class import MKLSVDD, MKLOneClassSVM
 from ._regressor import MKLRegressor
 from ._sharing import (
@@ -53,15 +54,18 @@ _SETS: dict[str, type[WeightSet]] = {
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted estimator in a model file, whether it was written by ``save`` or by the program ``mtmkl fit``.
+    """The fitted estimator in a model file, whether it was written by ``save`` or by the program ``mtmkl fit``, or in a folder of models.
 
     A model of the program takes rows as the program does: DataFrames with the table's columns in any order, scaled and filled as when
     it was fitted.
 
+    A folder is what a fit on a cluster with ``keep="workers"`` saves. Of it the weights and the certificate are read, and the machines of a
+    task when rows of it are to be predicted; ``verify``, ``save`` and ``report`` bring all of them together.
+
     Parameters
     ----------
     path : path
-        The file.
+        The file, or the folder.
 
     Returns
     -------
@@ -80,14 +84,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool(np.all(again.predict(X) == model.predict(X)))
     True
     """
-    model = _core.Model.load(path)
+    folder = Folder(path) if os.path.isdir(path) else None
+    model = _core.Model.load(path) if folder is None else folder.model()
     try:
-        return _estimator(model)
+        estimator = _estimator(model)
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         # Anybody can write notes into a model; those of ours hold together.
         raise ValueError(f"{os.fspath(path)}: its notes do not describe an estimator, the file is damaged ({error!r})") from error
+    estimator._elsewhere = folder
+    return estimator
 
 
 def _estimator(model: _core.Model) -> Any:

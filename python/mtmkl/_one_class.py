@@ -441,7 +441,7 @@ class MKLSVDD(_OneClass):
         nu = self._number("nu")
         if not 0 < nu <= 1:
             raise ValueError(f"nu is {self.nu!r}, expected a number in (0, 1]")
-        if len(totals) == 1:
+        if len(totals) == 1 and self._part is None:
             return {"name": "svdd", "C": 1.0 / (nu * totals[0])}, [1.0]
         # C is one number for all tasks; their sizes go into the weights.
         return {"name": "svdd", "C": 1.0 / nu}, [1.0 / total for total in totals]

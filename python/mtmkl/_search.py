@@ -150,6 +150,10 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
         return self
 
+    def _searched(self) -> Any:
+        """The estimator whose fits on folds are compared."""
+        return self.estimator
+
     # -- the two searches ----------------------------------------------------------------------------------------------------------
 
     def _grid(self, rows: _Rows) -> list[_Candidate]:
@@ -158,7 +162,7 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
         candidates = [_Candidate(params) for params in ParameterGrid(self.param_grid)]
         bases: dict[str, list[tuple[_Candidate, MKLEstimator]]] = {}
         for candidate in candidates:
-            own = clone(self.estimator).set_params(**clone(candidate.params, safe=False))
+            own = clone(self._searched()).set_params(**clone(candidate.params, safe=False))
             base = {name: value for name, value in own.get_params(deep=False).items() if name not in _OF_CELLS}
             bases.setdefault(repr(sorted(base.items(), key=lambda item: item[0])) + whole_text(own.groups), []).append((candidate, own))
         for members in bases.values():
@@ -182,7 +186,7 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.estimator._kind == "none":
             name = type(self.estimator).__name__
             raise ValueError(f"{name} learns without targets, so there is no usual search for it; give a param_grid and scoring")
-        estimator = clone(self.estimator)
+        estimator = clone(self._searched())
         if estimator.kernels is None:
             estimator.kernels = _core.usual_kernels_to_search()
         problem, judge = rows.problem(estimator)
@@ -218,28 +222,33 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
                 candidate.scores[fold], candidate.seconds[fold] = score, seconds
             yield candidate
 
-    def _search(self, rows: _Rows, problem: Problem, *, cells: Any, exponents: bool) -> _core.Search:
+    def _search(self, rows: _Rows, problem: Problem, *, cells: Any, exponents: bool) -> Any:
         # What is said of kernels is said of the last fit.
         arguments = {name: value for name, value in problem.arguments.items() if name not in ("named", "counts")}
         if self.n_jobs is not None:
             arguments["limits"] = {**arguments["limits"], "threads": threads(self.n_jobs)}
         folds = rows.folds(problem)
         weights = None if problem.factors is None else [_weights(problem, learned) for learned, _ in folds]
-        return _core.Search(**arguments, folds=folds, weights=weights, cells=cells, exponents=exponents)
+        return self._made({**arguments, "folds": folds, "weights": weights, "cells": cells, "exponents": exponents})
 
-    def _rounds(self, search: _core.Search, rows: _Rows, judge: MKLEstimator, problem: Problem) -> Any:
+    def _made(self, arguments: dict[str, Any]) -> Any:
+        """Who goes through a search."""
+        return _core.Search(**arguments)
+
+    def _rounds(self, search: Any, rows: _Rows, judge: MKLEstimator, problem: Problem) -> Any:
         """(cell, fold, seconds, score) of every fit."""
         missed = number = 0
         while True:
-            told = search.round()
-            if not told:
+            chains = search.next_round()
+            if not chains:
                 break
             number += 1
             best = -np.inf
-            for cell, fold, seconds, converged, decisions in told:
+            told = search.follow(range(len(chains)))
+            for cell, fold, seconds, converged, finer, decisions in told:
                 missed += not converged
                 score = float(self.scorer_(rows.judged(judge, problem, fold, decisions), *rows.held(fold)))
-                search.scored(cell, fold, score)
+                search.scored(cell, fold, score, finer)
                 best = max(best, score)
                 if self.verbose > 1:
                     print(f"[MKLSearchCV] cell {cell + 1}, fold {fold + 1}: score {score:.4f}, {seconds:.2f} s")

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from . import _core
 
 __all__ = [
@@ -140,15 +142,18 @@ class PriorBall(WeightSet):
 
 @dataclass(frozen=True)
 class Fixed(WeightSet):
-    """Given weights, one for each kernel: nothing is learned but the machines."""
+    """Given weights, one for each kernel, or such a row for each task in the order of ``tasks_``: nothing is learned but the machines."""
 
-    weights: Sequence[float]
+    weights: Sequence[float] | Sequence[Sequence[float]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", _numbers(self.weights))
+        object.__setattr__(self, "weights", _numbers(np.ravel(self.weights).tolist()))
 
     def set(self) -> dict[str, Any]:
         return {"set": "fixed", "weights": list(self.weights)}
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "fixed", "weights": list(self.weights)}
 
 
 def _ball(set: WeightSet | None, p: float, radius: float) -> WeightSet:

@@ -77,9 +77,18 @@ def texts(values: Any, what: str, known: Sequence[str] | None = None) -> Texts:
     array = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{what} has shape {array.shape}, expected one entry for each row of X")
-    # Few tasks, many rows: each name is written once. 1, 1.0 and True are equal, but not in words; a float32 is not spelled as a float.
+    if array.dtype.kind in "biu":
+        # Few tasks, many rows: each name is written once, and no number of these is missing.
+        distinct, codes = np.unique(array, return_inverse=True)
+        return np.array(_names(distinct, what, known), dtype=object)[codes]
+    return np.array(_names(array, what, known), dtype=object)
+
+
+def _names(array: NDArray[Any], what: str, known: Sequence[str] | None) -> list[str]:
+    """The name of each value."""
+    # 1, 1.0 and True are equal, but not in words; a float32 is not spelled as a float.
     names: dict[Any, str] = {}
-    found = np.empty(len(array), dtype=object)
+    found: list[str] = []
     for at, value in enumerate(array if array.dtype.kind == "f" else array.tolist()):
         key = (type(value), value)
         if key not in names:
@@ -88,7 +97,7 @@ def texts(values: Any, what: str, known: Sequence[str] | None = None) -> Texts:
             if isinstance(value, float | np.floating) and np.isinf(value):
                 raise ValueError(f"{what}, row {at}: the value is {value}, expected a name or a finite number")
             names[key] = text(value) if known is None else _core.named(text(value), _kind(value), known)
-        found[at] = names[key]
+        found.append(names[key])
     return found
 
 
@@ -144,6 +153,26 @@ def without_zeros(rows: Rows) -> Rows:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return rows
+
+
+def ready(rows: Rows) -> Rows:
+    """Rows as the core takes them: what came over a wire, or lies in a file, may begin at any byte. Others are left as they are."""
+    if not sparse.issparse(rows):
+        return np.require(rows, dtype=np.float64, requirements=("C", "A"))
+    parts = (rows.data, rows.indices, rows.indptr)
+    if all(part.flags.aligned and part.flags.c_contiguous for part in parts):
+        return rows
+    own = [np.require(part, requirements=("C", "A")) for part in parts]
+    return sparse.csr_array((own[0], own[1], own[2]), shape=rows.shape)
+
+
+def rows_of(stacked: Any) -> Rows:
+    """Rows as the core gives them: an array, or the parts of a sparse matrix."""
+    if not isinstance(stacked, tuple):
+        return stacked
+    offsets, columns, values, width = stacked
+    places = (columns.astype(np.int64), offsets.astype(np.int64))
+    return sparse.csr_array((values, *places), shape=(len(offsets) - 1, width))
 
 
 def part_of(rows: Rows, members: NDArray[np.intp]) -> Rows:
@@ -262,7 +291,7 @@ def read(
             rows, y = check_X_y(rest, y, estimator=estimator, **numeric, **check)
         else:
             rows = check_array(rest, estimator=estimator, input_name="X", **numeric)
-    rows = without_zeros(rows)
+    rows = ready(without_zeros(rows))
     names = getattr(estimator, "feature_names_in_", None)
     count = estimator.n_features_in_
     all_names = [f"f{at + 1}" for at in range(count)] if names is None else [str(name) for name in names]

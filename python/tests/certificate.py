@@ -441,7 +441,10 @@ def terms_of(sharing: Mapping[str, Any], tasks: int, kernels: int) -> list[tuple
     if name == "prior-ball":
         return [("common", {"set": "prior-ball", "prior": sharing.get("prior") or uniform, "radius": radius})]
     if name == "fixed":
-        return [("common", {"set": "fixed", "weights": sharing["weights"]})]
+        weights = sharing["weights"]
+        if tasks > 1 and len(weights) == tasks * kernels:
+            return [("given", {"weights": weights})]
+        return [("common", {"set": "fixed", "weights": weights})]
     if name == "uniform":
         return [("common", {"set": "fixed", "weights": uniform})]
     if name == "sum":
@@ -467,6 +470,8 @@ def support(terms: Sequence[tuple[str, Mapping[str, Any]]], s: Array) -> Any:
             total += set_support(members, s.sum(axis=0))
         elif lift == "independent":
             total += sum(set_support(members, row) for row in s)
+        elif lift == "given":
+            total += s.ravel() @ np.asarray(members["weights"], s.dtype)
         else:
             rows = [s[own].sum(axis=0) for own in reach((lift, members), len(s))]
             inner = np.array([norm(row, conjugate(members["p"])) for row in rows], s.dtype)
@@ -561,6 +566,9 @@ def scattered(terms: Sequence[tuple[str, Mapping[str, Any]]], parts: Sequence[Ar
 
 def term_violation(term: tuple[str, Mapping[str, Any]], part: Array) -> Any:
     lift, members = term
+    if lift == "given":
+        weights = np.asarray(members["weights"]).reshape(part.shape)
+        return abs(part - weights).max() / max(weights.max(), 1e-300)
     if lift in ("group", "level"):
         radius = members.get("radius", 1.0)
         total = norm(np.array([norm(row, members["p"]) for row in part]), members["q"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import pickle
+import pydoc
 import re
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 from distributed import Client, LocalCluster
+from scipy import sparse
+from sklearn.base import clone
 
 import mtmkl
 import mtmkl.dask
@@ -137,6 +140,49 @@ def test_data_from_everywhere_gives_the_same_answer(client, table):
         far = mtmkl.dask.MKLClassifier(KERNELS, tol=1e-6, client=client).fit(rows, "state")
         assert far.tasks_.tolist() == near.tasks_.tolist()
         assert max(near.bound_, far.bound_) <= min(near.objective_, far.objective_)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax", "none"])
+def test_sparse_rows_are_what_they_are_on_one_machine(client, scale):
+    rng = np.random.default_rng(8)
+    count = 300
+    X = sparse.csr_array(np.where(rng.random((count, 6)) < 0.3, rng.normal(size=(count, 6)) * [1, 5, 0.1, 1, 1, 1], 0.0))
+    X = sparse.hstack([X, (rng.random((count, 1)) < 0.2).astype(float)], format="csr")
+    task = np.repeat(["a", "b", "c"], count // 3)
+    dense = X.toarray()
+    y = np.where(dense[:, 0] + dense[:, 1] / 5 + 0.2 * rng.normal(size=count) > 0.05, "yes", "no")
+    parameters = {"scale": scale, "sharing": "pscs", "tol": 1e-6}
+    near = mtmkl.MKLClassifier(**parameters).fit(X, y, task=task)
+    order = rng.permutation(count)
+    X, y, task = X[order], y[order], task[order]
+    cuts = np.array_split(np.arange(count), 4)
+    pieces = [dask.delayed(X[own]) for own in cuts]
+    meta = sparse.csr_array((0, X.shape[1]))
+    shapes = [(len(own), X.shape[1]) for own in cuts]
+    blocks = [dask.array.from_delayed(piece, shape=shape, meta=meta) for piece, shape in zip(pieces, shapes, strict=True)]
+    array = dask.array.concatenate(blocks)
+    along = [dask.array.from_array(values, chunks=(tuple(map(len, cuts)),)) for values in (y, task)]
+    ways = {
+        "memory": (X, y, task),
+        "delayed": (pieces, [dask.delayed(y[own]) for own in cuts], [dask.delayed(task[own]) for own in cuts]),
+        "array": (array, *along),
+    }
+    for way, (rows, target, tasks) in ways.items():
+        far = mtmkl.dask.MKLClassifier(**parameters, client=client).fit(rows, target, task=tasks)
+        assert max(near.bound_, far.bound_) <= min(near.objective_, far.objective_), way
+        pairs = zip(near._model.kernel_specs, far._model.kernel_specs, strict=True)
+        assert all(ours.split("=")[0] == theirs.split("=")[0] for ours, theirs in pairs)
+        ours, theirs = near.decision_function(X, task), far.decision_function(X, task)
+        assert np.abs(ours - theirs).max() <= 0.01 * np.abs(ours).max(), way
+        assert sparse.issparse(far.support_vectors_)
+        assert far.verify(X, y, task=task), way
+    assert np.array_equal(far.decision_function(array, along[1]).compute(), theirs)
+    with pytest.raises(ValueError, match="partition 1 has sparse rows"):
+        mixed = [dask.delayed(dense[:100]), dask.delayed(X[100:])]
+        cut = [slice(0, 100), slice(100, count)]
+        mtmkl.dask.MKLClassifier(client=client).fit(
+            mixed, [dask.delayed(y[own]) for own in cut], task=[dask.delayed(task[own]) for own in cut]
+        )
 
 
 def test_tasks_that_lie_on_workers_stay_there(client, table):
@@ -259,13 +305,15 @@ def test_progress_is_told(client, table, capfd):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"kernels": "precomputed"}, "precomputed"),
-        ({"kernels": [lambda a, b: a @ b.T]}, "callable"),
-        ({"transfer": ["all", "own"]}, "transfer"),
-        ({"C": "auto"}, "auto"),
-        ({"probability": True}, "probabilit"),
-        ({"indefinite": "allow"}, "indefinite"),
+        ({"kernels": "precomputed"}, "precomputed.*give specifications, or fit the estimator of mtmkl"),
+        ({"kernels": [lambda a, b: a @ b.T]}, "callable.*give specifications, or fit the estimator of mtmkl"),
+        ({"transfer": ["all", "own"]}, "transfer.*fit the estimator of mtmkl"),
+        ({"C": "auto"}, "auto.*search with mtmkl.dask.MKLSearchCV"),
+        ({"probability": True}, "probabilities.*or fit the estimator of mtmkl"),
+        ({"machine": "logistic"}, "probabilities.*say probability=False and machine='svc'"),
+        ({"indefinite": "allow"}, "indefinite.*or fit the estimator of mtmkl"),
         ({"batches": 0}, "batches"),
+        ({"keep": "here"}, "expected 'client' or 'workers'"),
         ({"timeout": -1.0}, "timeout"),
         ({"progress": 3}, "progress"),
         ({"solver": "magic"}, "solver"),
@@ -288,7 +336,21 @@ def test_the_example_of_the_page_runs(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_are_those_of_the_plain_ones_and_four_more(name):
-    plain, own = (inspect.signature(getattr(module, name)).parameters for module in (mtmkl, mtmkl.dask))
-    assert {key: value.default for key, value in own.items() if key in plain} == {key: value.default for key, value in plain.items()}
-    assert list(own)[len(plain) :] == ["client", "batches", "timeout", "progress"]
+def test_parameters_and_documentation_are_those_of_the_plain_ones_and_five_more(name):
+    """As Python, help() and scikit-learn see them."""
+    plain, own = (getattr(module, name) for module in (mtmkl, mtmkl.dask))
+    more = ["client", "batches", "timeout", "progress", "keep"]
+    known, signature = (inspect.signature(one).parameters for one in (plain, own))
+    assert {key: value.default for key, value in signature.items() if key in known} == {key: value.default for key, value in known.items()}
+    assert list(signature)[len(known) :] == more
+    assert sorted(own().get_params()) == sorted([*plain().get_params(), *more])
+    assert clone(own(p=3.0, batches=2)).get_params()["p"] == 3.0
+    with pytest.raises(TypeError, match=f"{name}: .*'colour'"):
+        own(colour="red")
+    help = pydoc.render_doc(own, renderer=pydoc.plaintext)
+    told = inspect.getdoc(own)
+    for parameter in signature:
+        assert re.search(rf"^(\w+, )*{parameter}(, \w+)* : ", told, re.MULTILINE), parameter
+        assert parameter in help
+    sections = inspect.getdoc(plain).split("\nExamples\n")[0].split("\n\nAttributes\n----------\n")
+    assert sections[0].split("\n\n", 1)[1] in told and sections[1].strip() in told and "rounds_ :" in told

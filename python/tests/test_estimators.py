@@ -312,6 +312,21 @@ def test_every_sharing_fits(sites, sharing):
     assert model.kernel_weights_.shape == (3, 2)
 
 
+def test_each_task_has_the_weights_that_are_given_for_it(sites):
+    X, y = sites
+    weights = [[0.2, 0.8], [1.0, 0.0], [0.0, 3.0]]
+    model = MKLClassifier(["linear", "rbf"], task="site", sharing=Fixed(weights)).fit(X, y)
+    assert model.kernel_weights_.tolist() == weights and model.specific_weights_.tolist() == weights and model.common_weights_ is None
+    assert model.verify(X, y)
+    for row, site in zip(weights, model.tasks_, strict=True):
+        own = (X["site"] == site).to_numpy()
+        frame = X[own].reset_index(drop=True)
+        alone = MKLClassifier(model._model.kernel_specs, normalize="none", scale="none", sharing=Fixed(row))
+        scaled = model._frame.scaled(np.ascontiguousarray(frame.drop(columns="site").to_numpy()))
+        alone.fit(scaled, y[own].reset_index(drop=True))
+        assert np.allclose(alone.decision_function(scaled), model.decision_function(frame), atol=0.02)
+
+
 def test_p_is_the_norm(two):
     X, y = two
     for p in (1.0, 1.5, 3.0):

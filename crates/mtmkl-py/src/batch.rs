@@ -7,19 +7,22 @@ use std::time::Duration;
 use mtmkl::engine::{Curvature, Evaluation, Fitted, Levels, Mixture, Request};
 use mtmkl::grid::Grid;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Prepared, ProblemSpec, Rounds, Stop};
+use mtmkl::{Prepared, ProblemSpec, Proven, Rounds, Stop};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::matrix;
+use crate::convert::{matrix, vector};
 use crate::enter::{interruptible, released};
 use crate::errors::{self, Origins};
-use crate::fit::{Data, Limits, Owned, PyTask, Set, read, read_word};
+use crate::fit::{Limits, read, read_word, views};
+use crate::machines::flat;
 use crate::model::Model;
+use crate::sets::Sets;
 
 /// A θ of the caller's.
 pub(crate) fn grid(theta: &PyReadonlyArray2<'_, f64>) -> PyResult<Grid> {
@@ -111,11 +114,22 @@ type Proofs<'py> = (
     Bound<'py, PyArray2<f64>>,
 );
 
+fn proofs(py: Python<'_>, proven: Proven) -> PyResult<Proofs<'_>> {
+    let s = &proven.sensitivities;
+    let shape = [s.rows(), s.kernels()];
+    let sensitivities = s.values().to_vec().into_pyarray(py).reshape(shape)?;
+    Ok((
+        proven.primal.into_pyarray(py),
+        proven.constant.into_pyarray(py),
+        sensitivities,
+    ))
+}
+
 #[pymethods]
 impl Batch {
-    /// Prepares these tasks: kernels are settled, and the sharing is somebody else's business.
+    /// Prepares these tasks, each with a factor of its weights: kernels are settled, and the sharing is somebody else's business.
     #[new]
-    #[pyo3(signature = (*, kernels, machine, normalize, target_scale, definiteness, sets, tasks, limits))]
+    #[pyo3(signature = (*, kernels, machine, normalize, target_scale, definiteness, sets, shares, limits))]
     #[allow(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -128,8 +142,8 @@ impl Batch {
         normalize: &str,
         target_scale: &str,
         definiteness: &str,
-        sets: Vec<Set<'_>>,
-        tasks: Vec<PyTask<'_>>,
+        sets: &Sets,
+        shares: PyReadonlyArray1<'_, f64>,
         limits: Limits,
     ) -> PyResult<Self> {
         let machine = read("machine", machine)?;
@@ -137,15 +151,11 @@ impl Batch {
         let normalize = mtmkl::Normalization::of_word(normalize)
             .ok_or_else(|| PyValueError::new_err(format!("normalize is '{normalize}'")))?;
         let preparation = limits.preparation(read_word("indefinite", definiteness)?)?;
-        let Data {
-            origins,
-            views,
-            sets,
-            tasks,
-        } = Data::read(&kernels, &sets, &tasks)?;
+        let origins = sets.origins();
+        let views = views(&kernels).map_err(|error| errors::raise(error, &origins))?;
+        // Samples are shared; the weights of tasks depend on all of them.
+        let (samples, tasks) = (sets.data.samples.clone(), sets.tasks(vector(&shares)?)?);
         let prepared = interruptible(py, &Stop::never(), &origins, move || {
-            let samples = sets.into_iter().map(Owned::samples);
-            let samples = samples.collect::<mtmkl::Result<Vec<_>>>()?;
             // Any sharing will do that goes with every machine: θ is given.
             let mut spec = ProblemSpec::new(views, machine, SharingSpec::uniform());
             spec.normalize = normalize;
@@ -279,36 +289,56 @@ impl Batch {
             let (fitted, witness) = self.state().machines(&machines, &mixtures)?;
             self.prepared.prove(&theta, &fitted, &witness)
         })?;
-        let Some(proven) = proven else {
-            return Ok(None);
-        };
-        let s = &proven.sensitivities;
-        let shape = [s.rows(), s.kernels()];
-        let sensitivities = s.values().to_vec().into_pyarray(py).reshape(shape)?;
-        Ok(Some((
-            proven.primal.into_pyarray(py),
-            proven.constant.into_pyarray(py),
-            sensitivities,
-        )))
+        proven.map(|proven| proofs(py, proven)).transpose()
     }
 
-    /// The same machines and mixtures as a model, to be joined with those of other batches.
+    /// The same machines and mixtures as a model that can be used alone, with what they prove. It states what is true of these tasks at these weights:
+    /// `allowed` is how far objective and bound of the whole may be apart, `status` how the whole ended.
+    #[allow(
+        clippy::needless_pass_by_value,
+        clippy::too_many_arguments,
+        reason = "Python hands over what it passes"
+    )]
+    fn standing<'py>(
+        &self,
+        py: Python<'py>,
+        theta: PyReadonlyArray2<'py, f64>,
+        machines: Vec<usize>,
+        mixtures: Vec<Mixture>,
+        allowed: f64,
+        status: &str,
+        notes: BTreeMap<String, String>,
+    ) -> PyResult<(Model, Proofs<'py>)> {
+        let theta = grid(&theta)?;
+        let status = read_word("status", status)?;
+        let found = released(py, &self.origins, || {
+            let (fitted, witness) = self.state().machines(&machines, &mixtures)?;
+            self.prepared
+                .standing_part(&theta, &fitted, &witness, allowed, status)
+        })?;
+        let (mut model, proven) = found.ok_or_else(|| {
+            PyValueError::new_err("kernels that are matrices cannot be made from rows")
+        })?;
+        *model.notes_mut() = notes;
+        Ok((Model::from(model), proofs(py, proven)?))
+    }
+
+    /// The same machines and mixtures in arrays, with the rows that they need or without them, to be joined with those of other batches.
     #[allow(
         clippy::needless_pass_by_value,
         reason = "Python hands over what it passes"
     )]
-    fn model(
+    fn machines<'py>(
         &self,
-        py: Python<'_>,
-        theta: PyReadonlyArray2<'_, f64>,
+        py: Python<'py>,
         machines: Vec<usize>,
         mixtures: Vec<Mixture>,
-    ) -> PyResult<Model> {
-        let theta = grid(&theta)?;
-        let model = released(py, &self.origins, || {
+        with_rows: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let machines = released(py, &self.origins, || {
             let (fitted, witness) = self.state().machines(&machines, &mixtures)?;
-            self.prepared.part_model(&theta, fitted, witness)
+            self.prepared.machines(&fitted, &witness, with_rows)
         })?;
-        Ok(Model::from(model))
+        flat(py, &machines, with_rows)
     }
 }

@@ -11,12 +11,14 @@ mod defaults;
 mod enter;
 mod errors;
 mod fit;
+mod machines;
 mod measure;
 mod model;
 mod outer;
 mod program;
 mod rows;
 mod search;
+mod sets;
 mod table;
 mod transfer;
 mod verify;
@@ -50,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use super::fit::kernel_specs;
     #[pymodule_export]
-    use super::measure::{measured_rows_of, scales_of_moments, settled_kernels};
+    use super::measure::{scales_of_moments, settled_kernels};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
@@ -59,6 +61,8 @@ mod _core {
     use super::program::program;
     #[pymodule_export]
     use super::search::{Search, search_tolerance};
+    #[pymodule_export]
+    use super::sets::Sets;
     #[pymodule_export]
     use super::table::{
         Frame, balanced, column_scales, is_gap, looks_like_numbers, name_order, named, sample_sets,

@@ -1,31 +1,32 @@
 //! What is learned from all samples before anything is fitted, where these are in different places: scales of columns, widths and factors of
 //! kernels. The same numbers as where they are together.
 
-use mtmkl::gram::{ColumnMoments, measured_rows};
+use mtmkl::gram::ColumnMoments;
 use mtmkl::machine::MachineSpec;
 use mtmkl::select::usual_settled;
 use mtmkl::sharing::SharingSpec;
-use mtmkl::{Normalization, ProblemSpec, RowValues, Samples};
+use mtmkl::{Normalization, ProblemSpec, Samples};
 use mtmkl_table::{Moments, Scaling, usual_scaling};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::convert::matrix;
 use crate::enter::released;
 use crate::errors::{self, Origins};
 use crate::fit::views;
+use crate::rows::PyRows;
 
 /// The least and the largest value of a column, the weighted mean and standard deviation, and whether there are no others than the first two.
 type ColumnSummary = (f64, f64, f64, f64, bool);
 
-/// The offset and the factor of each column, from what is known of its values.
+/// The offset and the factor of each column, from what is known of its values; of sparse rows without an offset, so that zeros stay zeros.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
 pub(crate) fn scales_of_moments(
     moments: Vec<ColumnSummary>,
     scale: &str,
     kernels: Vec<String>,
+    sparse: bool,
 ) -> PyResult<Vec<(f64, f64)>> {
     let scaling = if scale == "auto" {
         let views = kernels
@@ -38,43 +39,39 @@ pub(crate) fn scales_of_moments(
         known.ok_or_else(|| PyValueError::new_err(format!("scale is '{scale}'")))?
     };
     let of = |&(low, high, middle, deviation, is_binary): &ColumnSummary| {
-        scaling.of_moments(&Moments {
+        let moments = Moments {
             low,
             high,
             middle,
             deviation,
             is_binary,
-        })
+        };
+        if sparse {
+            (0.0, scaling.factor_of_moments(&moments))
+        } else {
+            scaling.of_moments(&moments)
+        }
     };
     Ok(moments.iter().map(of).collect())
 }
 
-fn samples(rows: &PyReadonlyArray2<'_, f64>, columns: &[String]) -> PyResult<Samples> {
-    let values = RowValues::Dense(matrix(rows)?.to_vec());
-    Samples::of_rows(values, rows.shape()[0], columns.to_vec())
-        .map_err(|error| errors::raise(error, &Origins::default()))
-}
-
-/// The rows of a sample set, one of so many, in which kernels are measured.
-#[pyfunction]
-#[pyo3(name = "measured_rows")]
-#[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
-pub(crate) fn measured_rows_of<'py>(
-    py: Python<'py>,
-    rows: PyReadonlyArray2<'py, f64>,
-    sets: usize,
-) -> PyResult<Bound<'py, PyArray1<usize>>> {
-    let columns: Vec<String> = (0..rows.shape()[1])
-        .map(|at| format!("f{}", at + 1))
-        .collect();
-    let set = samples(&rows, &columns)?;
-    Ok(measured_rows(&set, sets).into_pyarray(py))
+/// Sample sets of so many rows each, one after the other.
+fn samples(rows: &PyRows<'_>, counts: &[usize], columns: &[String]) -> PyResult<Vec<Samples>> {
+    let rows = rows.read()?;
+    let mut first = 0;
+    let set = |&count: &usize| {
+        let own = rows.part(first, count)?;
+        first += count;
+        let set = Samples::of_rows(own, count, columns.to_vec());
+        set.map_err(|error| errors::raise(error, &Origins::default()))
+    };
+    counts.iter().map(set).collect()
 }
 
 /// Kernels by name and specification, and what they are divided by.
 type Settled = (Vec<(String, String)>, &'static str);
 
-/// The kernels with widths and factors that are numbers, measured on these rows of each sample set and on moments of the columns (count, mean,
+/// The kernels with widths and factors that are numbers, measured on these rows of the sample sets, so many of each, and on moments of the columns (count, mean,
 /// Σ(x − mean)²); and what they are divided by.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
@@ -83,12 +80,12 @@ pub(crate) fn settled_kernels(
     kernels: Vec<(Option<String>, String)>,
     normalize: Option<&str>,
     columns: Vec<String>,
-    sets: Vec<PyReadonlyArray2<'_, f64>>,
+    rows: PyRows<'_>,
+    counts: PyReadonlyArray1<'_, usize>,
     moments: Vec<(f64, f64, f64)>,
 ) -> PyResult<Settled> {
     let raise = |error| errors::raise(error, &Origins::default());
-    let sets = sets.iter().map(|rows| samples(rows, &columns));
-    let sets = sets.collect::<PyResult<Vec<_>>>()?;
+    let sets = samples(&rows, counts.as_slice()?, &columns)?;
     let views = views(&kernels).map_err(raise)?;
     let moment = |&(count, mean, squares): &(f64, f64, f64)| ColumnMoments {
         count,

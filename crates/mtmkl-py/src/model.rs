@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mtmkl::grid::Grid;
-use mtmkl::{CrossGram, Input, Pass, RowValues};
+use mtmkl::{CrossGram, Input, Pass};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::convert::{matrix, vector};
 use crate::enter::{pool, released};
 use crate::errors::{self, Origins};
-use crate::rows::PyRows;
-use crate::table::Frame;
+use crate::machines::{flat, stacked};
+use crate::rows::{PyRows, Stacked};
+use crate::table::{Frame, raise};
 
 /// A group of tasks: level, name, positions of the tasks, and the weights that they share.
 type Shared<'py> = (String, String, Vec<usize>, Bound<'py, PyArray1<f64>>);
@@ -40,21 +41,6 @@ impl From<mtmkl::Model> for Model {
             model: Arc::new(model),
         }
     }
-}
-
-/// Sparse rows: offsets, columns, values, and how many columns there are.
-type Csr<'py> = (
-    Bound<'py, PyArray1<usize>>,
-    Bound<'py, PyArray1<u32>>,
-    Bound<'py, PyArray1<f64>>,
-    usize,
-);
-
-/// Rows with all their numbers, or those other than zero.
-#[derive(IntoPyObject)]
-enum SupportRows<'py> {
-    Dense(Bound<'py, PyArray2<f64>>),
-    Sparse(Csr<'py>),
 }
 
 /// The task of new samples: the frame that knows the columns of groups, the task, and its values in them.
@@ -325,25 +311,35 @@ impl Model {
         Ok(self.set(set)?.samples)
     }
 
+    /// The positions of the support rows of all sample sets, one set after the other, how many each has, and how many samples.
+    fn support_places<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<usize>>; 3] {
+        let sets = self.model.support_sets();
+        let positions: Vec<usize> = (sets.iter())
+            .flat_map(|set| &set.positions)
+            .copied()
+            .collect();
+        let counts = sets.iter().map(|set| set.positions.len());
+        let samples = sets.iter().map(|set| set.samples);
+        [positions, counts.collect(), samples.collect()].map(|own: Vec<usize>| own.into_pyarray(py))
+    }
+
+    /// The rows of the table that the samples of all sample sets were, one set after the other; none where the notes do not say.
+    fn training_rows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<usize>>>> {
+        let rows =
+            mtmkl_table::training_rows_of(&self.model).map_err(|error| raise(error, false))?;
+        let samples = self.model.support_sets().iter().map(|set| set.samples);
+        let is_whole = rows.iter().map(Vec::len).eq(samples);
+        Ok(is_whole.then(|| rows.concat().into_pyarray(py)))
+    }
+
     /// The support rows of a sample set: their positions in it, and the rows.
     fn support_rows<'py>(
         &self,
         py: Python<'py>,
         set: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<usize>>, SupportRows<'py>)> {
+    ) -> PyResult<(Bound<'py, PyArray1<usize>>, Stacked<'py>)> {
         let set = self.set(set)?;
-        let count = set.positions.len();
-        let rows = match &set.rows {
-            RowValues::Dense(values) => {
-                SupportRows::Dense(table(py, count, set.columns.len(), values.clone())?)
-            }
-            RowValues::Sparse(rows) => SupportRows::Sparse((
-                rows.offsets().to_vec().into_pyarray(py),
-                rows.columns().to_vec().into_pyarray(py),
-                rows.values().to_vec().into_pyarray(py),
-                rows.width(),
-            )),
-        };
+        let rows = stacked(py, std::slice::from_ref(set))?;
         Ok((set.positions.clone().into_pyarray(py), rows))
     }
 
@@ -450,10 +446,49 @@ impl Model {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// A model from a model file's bytes.
+    /// A model from a model file's bytes, wherever its machines are.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        released(py, &Origins::default(), || mtmkl::Model::from_bytes(bytes)).map(Self::from)
+        let registry = mtmkl::Registry::default();
+        released(py, &Origins::default(), || {
+            mtmkl::Model::from_bytes_anyhow(&registry, bytes)
+        })
+        .map(Self::from)
+    }
+
+    /// Whether its machines are somewhere else: what it would predict means nothing.
+    #[getter]
+    fn is_elsewhere(&self) -> bool {
+        self.model.notes().contains_key(mtmkl::model::ELSEWHERE)
+    }
+
+    /// The same without its machines, which are somewhere else.
+    fn without_machines(&self) -> Self {
+        let mut model = self.model.without_machines();
+        let note = (mtmkl::model::ELSEWHERE.to_string(), "yes".to_string());
+        model.notes_mut().extend([note]);
+        Self::from(model)
+    }
+
+    /// The same in arrays, as those that come with their rows.
+    fn machines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        flat(py, &mtmkl::Model::clone(&self.model).into_machines(), true)
+    }
+
+    /// The same with the machines of these models: for each of its sample sets the model that has it, and its number there.
+    #[allow(clippy::needless_pass_by_value, reason = "Python hands it over")]
+    fn with_machines(
+        &self,
+        py: Python<'_>,
+        models: Vec<Self>,
+        order: Vec<(usize, usize)>,
+    ) -> PyResult<Self> {
+        let models: Vec<mtmkl::Model> = models.iter().map(|own| own.core().clone()).collect();
+        let mut whole = released(py, &Origins::default(), || {
+            self.model.with_machines(models, &order)
+        })?;
+        whole.notes_mut().remove(mtmkl::model::ELSEWHERE);
+        Ok(Self::from(whole))
     }
 
     /// Writes the model file: all of it or nothing.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mtmkl::engine::{Answer, Curvature, Driver, Evaluation, Question, channel};
 use mtmkl::grid::{Grid, Shape};
-use mtmkl::model::Seconds;
+use mtmkl::model::{Machines, Seconds};
 use mtmkl::sharing::Parts;
 use mtmkl::solver::Solution;
 use mtmkl::{Fitting, OuterProblem, Pass, Proven, Stop};
@@ -20,8 +20,11 @@ use crate::batch::grid;
 use crate::convert::vector;
 use crate::enter::{broken, pool, released};
 use crate::errors::{self, Origins};
-use crate::fit::{Limits, read};
+use crate::fit::{Limits, read, views};
+use crate::machines::Part;
 use crate::model::Model;
+use crate::sets::Wired;
+use crate::table::Frame;
 
 /// What the solver's thread leaves.
 type Ended = Option<std::thread::Result<mtmkl::Result<Solution>>>;
@@ -426,8 +429,9 @@ impl Outer {
         Ok(gap)
     }
 
-    /// One model of all parts: for each sample set, in the order of names, its part and its number there. `before` are passes of an earlier start.
-    #[pyo3(signature = (parts, order, *, kernel_seconds, solve_seconds, notes, before=None))]
+    /// One model of all parts: for each sample set, in the order of names, its part and its number there; `rows` are those of parts that have none, before they are
+    /// on the scales that `frame` has. `before` are passes of an earlier start.
+    #[pyo3(signature = (parts, order, *, rows, kernels, machine, normalize, frame, kernel_seconds, solve_seconds, notes, before=None))]
     #[allow(
         clippy::needless_pass_by_value,
         clippy::too_many_arguments,
@@ -436,8 +440,13 @@ impl Outer {
     fn model(
         &self,
         py: Python<'_>,
-        parts: Vec<Model>,
+        parts: Vec<Part<'_>>,
         order: Vec<(usize, usize)>,
+        rows: Option<Wired<'_>>,
+        kernels: Vec<(Option<String>, String)>,
+        machine: &str,
+        normalize: &str,
+        frame: Py<Frame>,
         kernel_seconds: f64,
         solve_seconds: f64,
         notes: std::collections::BTreeMap<String, String>,
@@ -456,13 +465,27 @@ impl Outer {
             earlier.append(&mut solution.trace);
             solution.trace = earlier;
         }
-        let models: Vec<mtmkl::Model> = parts.iter().map(|part| part.core().clone()).collect();
+        let raise = |error| errors::raise(error, &Origins::default());
+        let none = Machines {
+            kernels: views(&kernels).map_err(raise)?,
+            machine: read("machine", machine)?,
+            normalize: mtmkl::Normalization::of_word(normalize).unwrap_or_default(),
+            sets: Vec::new(),
+            tasks: Vec::new(),
+        };
+        let frame = frame.get();
+        let columns = frame.inner().features.len();
+        let rows = rows.as_ref().map(|rows| rows.read(columns)).transpose()?;
+        let machines = parts.iter();
+        let machines = machines.map(|part| part.machines(frame, &none, rows.as_ref()));
+        let machines = machines.collect::<PyResult<Vec<_>>>()?;
         let seconds = Seconds {
             kernels: kernel_seconds,
             solve: solve_seconds,
         };
         let mut model = released(py, &Origins::default(), || {
-            self.problem.model(solution, seconds, &models, &order)
+            let machines = Machines::joined(machines, &order)?;
+            self.problem.model(solution, seconds, machines)
         })?;
         *model.notes_mut() = notes;
         Ok(Model::from(model))

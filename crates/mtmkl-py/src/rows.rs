@@ -1,9 +1,12 @@
-//! Rows of numbers as Python has them: an array, or SciPy's compressed sparse rows.
+//! Rows of numbers as Python has them: an array, or SciPy's compressed sparse rows; and as it gets them.
 
 use std::ops::Range;
 
 use mtmkl::{RowValues, Rows, SparseRows};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -76,7 +79,7 @@ impl Csr<'_> {
     }
 
     /// All rows.
-    fn read(&self) -> PyResult<SparseRows> {
+    pub(crate) fn read(&self) -> PyResult<SparseRows> {
         let columns = self.indices.get(0..self.indices.count())?;
         checked(
             self.offsets()?,
@@ -149,11 +152,94 @@ impl PyRows<'_> {
 }
 
 impl Read<'_> {
+    /// A copy of so many rows, from the first of them on.
+    pub(crate) fn part(&self, first: usize, count: usize) -> PyResult<RowValues> {
+        let few = || PyValueError::new_err("there are fewer rows than was said");
+        Ok(match self {
+            Self::Dense(values, columns) => {
+                let own = values.get(first * columns..(first + count) * columns);
+                RowValues::Dense(own.ok_or_else(few)?.to_vec())
+            }
+            Self::Sparse(rows) if first + count > rows.count() => return Err(few()),
+            Self::Sparse(rows) => {
+                RowValues::Sparse(rows.select(&(first..first + count).collect::<Vec<_>>()))
+            }
+        })
+    }
+
     /// So many rows, as the core sees them.
     pub(crate) fn rows(&self, count: usize) -> mtmkl::Result<Rows<'_>> {
         match self {
             Self::Dense(values, columns) => Rows::new(values, count, *columns),
             Self::Sparse(rows) => Ok(rows.into()),
         }
+    }
+}
+
+/// Rows for Python, put one after the other: all their numbers, or those other than zero.
+pub(crate) struct Stack {
+    count: usize,
+    width: usize,
+    /// Where rows end among the numbers, and the column of each, where rows are sparse.
+    sparse: Option<(Vec<usize>, Vec<u32>)>,
+    values: Vec<f64>,
+}
+
+/// The offsets, columns and values of sparse rows, and how many columns there are.
+type Parts<'py> = (
+    Bound<'py, PyArray1<usize>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    usize,
+);
+
+/// The rows, which Python makes a matrix of where they are sparse.
+#[derive(IntoPyObject)]
+pub(crate) enum Stacked<'py> {
+    Dense(Bound<'py, PyArray2<f64>>),
+    Sparse(Parts<'py>),
+}
+
+impl Stack {
+    /// None yet, of the kind of these.
+    pub(crate) fn like(rows: Option<Rows<'_>>) -> Self {
+        Self {
+            count: 0,
+            width: rows.map_or(0, |rows| rows.columns()),
+            sparse: rows.and_then(|rows| rows.sparse().map(|_| (vec![0], Vec::new()))),
+            values: Vec::new(),
+        }
+    }
+
+    /// One more, of rows of this kind.
+    pub(crate) fn push(&mut self, rows: Rows<'_>, row: usize) {
+        self.count += 1;
+        match (&mut self.sparse, rows.sparse()) {
+            (Some((offsets, columns)), Some(rows)) => {
+                let (own, values) = rows.row(row);
+                columns.extend_from_slice(own);
+                self.values.extend_from_slice(values);
+                offsets.push(self.values.len());
+            }
+            _ => self
+                .values
+                .extend(rows.get(row).iter().flat_map(|own| own.iter())),
+        }
+    }
+
+    /// The rows, handed over.
+    pub(crate) fn hand_over(self, py: Python<'_>) -> PyResult<Stacked<'_>> {
+        Ok(match self.sparse {
+            Some((offsets, columns)) => Stacked::Sparse((
+                offsets.into_pyarray(py),
+                columns.into_pyarray(py),
+                self.values.into_pyarray(py),
+                self.width,
+            )),
+            None => {
+                let shape = [self.count, self.width];
+                Stacked::Dense(self.values.into_pyarray(py).reshape(shape)?)
+            }
+        })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use mtmkl::select::{self, Cell, Chain, Fold, Grid, Trial, UsualSearch, Verdict, in_parallel};
 use mtmkl::{Pool, Preparation, Prepared, Problem, Stop};
 use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::vectors;
@@ -17,8 +18,9 @@ use crate::fit::{Asked, Data, Limits, Owned, PyTask, Set, read};
 /// The rows to learn from and those kept aside, for each sample set.
 type Rows = (Vec<Vec<usize>>, Vec<Vec<usize>>);
 
-/// What a round tells of a fit: cell, fold, seconds, whether it converged, and the decision values of the rows kept aside, by task.
-type Told<'py> = (usize, usize, f64, bool, Vec<Bound<'py, PyArray1<f64>>>);
+/// What a round tells of a fit: cell, fold, seconds, whether it converged, what is finer than its score, and the decision values of the rows kept
+/// aside, by task.
+type Told<'py> = (usize, usize, f64, bool, f64, Vec<Bound<'py, PyArray1<f64>>>);
 
 /// Which cells are fitted: those of a grid, or as the usual search asks for them.
 enum Plan {
@@ -50,7 +52,8 @@ pub(crate) struct Search {
     limits: select::Limits,
     threads: usize,
     origins: Origins,
-    finer: BTreeMap<(usize, usize), f64>,
+    /// The chains of this round.
+    chains: Vec<Chain>,
     verdicts: BTreeMap<(usize, usize), Verdict>,
 }
 
@@ -152,17 +155,32 @@ impl Search {
             limits,
             threads,
             origins,
-            finer: BTreeMap::new(),
+            chains: Vec::new(),
             verdicts: BTreeMap::new(),
         })
     }
 
-    /// Fits the next cells on their folds; an empty list when the search is over. Every fit that was told of must be scored before.
-    fn round<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Told<'py>>> {
-        let chains = self.next();
-        if chains.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// Goes to the next round: its chains of fits, each with its fold and its cells; none when the search is over. Every fit of the last round
+    /// must be scored before. Whoever scores alike goes the same way.
+    fn next_round(&mut self) -> Vec<(usize, Vec<usize>)> {
+        self.chains = self.next();
+        let chains = self.chains.iter();
+        chains
+            .map(|chain| (chain.fold, chain.cells.clone()))
+            .collect()
+    }
+
+    /// Fits what these chains of the round say, by their numbers.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "Python hands over what it passes"
+    )]
+    fn follow<'py>(&mut self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Vec<Told<'py>>> {
+        let chains = numbers
+            .iter()
+            .map(|&number| self.chains.get(number).cloned());
+        let chains: Option<Vec<Chain>> = chains.collect();
+        let chains = chains.ok_or_else(|| PyValueError::new_err("the round has no such chain"))?;
         let (problem, prepared) = (self.problem.clone(), self.prepared.clone());
         let preparation = self.preparation.clone();
         let (grid, kernel_sets) = (self.grid().clone(), self.kernel_sets.clone());
@@ -183,7 +201,6 @@ impl Search {
         let (prepared, found) = interruptible(py, &self.limits.stop, &self.origins, work)?;
         self.prepared = Some(prepared);
         let told = found.into_iter().map(|one| {
-            self.finer.insert((one.cell, one.fold), one.finer);
             let decisions = one.decisions.into_iter();
             let decisions = decisions.map(|values| PyArray1::from_vec(py, values));
             (
@@ -191,15 +208,15 @@ impl Search {
                 one.fold,
                 one.seconds,
                 one.converged,
+                one.finer,
                 decisions.collect(),
             )
         });
         Ok(told.collect())
     }
 
-    /// Says how good a cell was on a fold; more is better.
-    fn scored(&mut self, cell: usize, fold: usize, score: f64) {
-        let finer = self.finer.get(&(cell, fold)).copied().unwrap_or(0.0);
+    /// Says how good a cell was on a fold, more being better, and what was told to be finer.
+    fn scored(&mut self, cell: usize, fold: usize, score: f64, finer: f64) {
         self.verdicts.insert((cell, fold), Verdict { score, finer });
     }
 

@@ -358,7 +358,7 @@ impl<'a> Same<'a> {
 }
 
 /// The task of these labels, on the rows that have one.
-fn task_of(name: String, labels: Vec<f64>) -> Task {
+pub(crate) fn task_of(name: String, labels: Vec<f64>) -> Task {
     let own: Vec<usize> = (0..labels.len())
         .filter(|&at| !labels[at].is_nan())
         .collect();

@@ -8,6 +8,7 @@
 //!
 //! The numbers of a table are copied once between its columns and a sample set, by [`Frame::gather`].
 
+mod block;
 mod class_weight;
 mod column;
 mod coupling;
@@ -31,6 +32,7 @@ mod transfer;
 mod votes;
 pub mod words;
 
+pub use block::{Block, BlockRows};
 pub use class_weight::{ClassWeight, balanced};
 pub use column::{Column, Sparse, Values};
 pub use dataset::{Dataset, Equals, Gram, Grams};

@@ -12,7 +12,7 @@ use crate::frame::Frame;
 use crate::gaps::Missing;
 use crate::gather::{Cells, Source};
 use crate::one_hot::Indicators;
-use crate::scale::Scaling;
+use crate::scale::{Moments, Scaling};
 use crate::table::Table;
 
 /// With fewer columns, rows with all their zeros are small and faster.
@@ -224,6 +224,17 @@ impl Scaling {
         }
         let (_, factor) = self.of(&values, Some(&counts));
         let largest = values.iter().fold(0.0_f64, |most, own| most.max(own.abs()));
+        self.keeping_zeros(factor, largest)
+    }
+
+    /// The same from what is known of a column, its zeros included.
+    pub fn factor_of_moments(self, moments: &Moments) -> f64 {
+        let largest = moments.low.abs().max(moments.high.abs());
+        self.keeping_zeros(self.of_moments(moments).1, largest)
+    }
+
+    /// A factor without an offset: the largest of a column becomes 1 where its range does elsewhere.
+    fn keeping_zeros(self, factor: f64, largest: f64) -> f64 {
         match self {
             Self::Minmax if factor != 0.0 && largest > 0.0 => largest.recip(),
             _ => factor,

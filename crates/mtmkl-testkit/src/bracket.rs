@@ -323,6 +323,10 @@ pub fn sigma(sharing: &[Term], s: &[Vec<f64>]) -> f64 {
                 sigma_set(set, &sum)
             }
             Term::Independent(set) => s.iter().map(|row| sigma_set(set, row)).sum(),
+            Term::Given(rows) => {
+                let pairs = rows.iter().flatten().zip(s.iter().flatten());
+                pairs.map(|(w, s)| w * s).sum()
+            }
             Term::Group { p, q, radius } => {
                 let norms: Vec<f64> = s.iter().map(|row| norm(&positive(row), dual(*p))).collect();
                 radius * norm(&norms, dual(*q))
@@ -535,6 +539,7 @@ pub(crate) fn settle(term: &Term, rows: &mut [Vec<f64>]) {
                 settle_row(set, row);
             }
         }
+        Term::Given(given) => rows.clone_from_slice(given),
         Term::Group { p, q, radius } | Term::Level { p, q, radius, .. } => {
             let norms: Vec<f64> = rows.iter().map(|row| norm(row, *p)).collect();
             let size = norm(&norms, *q);

@@ -120,6 +120,8 @@ pub enum Term {
     Common(Set),
     /// One `γ^t` in the set a task.
     Independent(Set),
+    /// `γ^t` given, a row for each task.
+    Given(Vec<Vec<f64>>),
     /// (`Σ_t` ‖γ^t‖_p^q)^{1/q} ≤ radius, γ ≥ 0.
     Group {
         /// Exponent inside a task.
@@ -315,6 +317,9 @@ fn rows_of(
                 .into_iter()
                 .map(|task| (task, member(programme, set, kernels)))
                 .collect(),
+            Term::Given(rows) => (each().into_iter().zip(rows))
+                .map(|(task, row)| (task, row.iter().map(|&w| Affine::constant(w)).collect()))
+                .collect(),
             &Term::Group { p, q, radius } => level(programme, &each(), [p, q, radius], kernels),
             Term::Level {
                 groups,
@@ -435,6 +440,7 @@ fn check(task: &Task, kernels: usize) {
 fn size(term: &Term) -> f64 {
     match term {
         Term::Group { radius, .. } | Term::Level { radius, .. } => *radius,
+        Term::Given(rows) => rows.iter().flatten().copied().fold(0.0, f64::max),
         Term::Common(set) | Term::Independent(set) => match set {
             Set::LpBall { radius, .. } => *radius,
             Set::Simplex { total } => *total,
@@ -617,6 +623,9 @@ fn term_support(programme: &mut Programme, term: &Term, s: &[Vec<Affine>], signe
         Term::Independent(set) => s
             .iter()
             .map(|row| support(programme, set, row, signed))
+            .fold(Affine::default(), |sum, part| sum.plus(1.0, &part)),
+        Term::Given(rows) => (rows.iter().zip(s))
+            .map(|(weights, row)| Affine::dot(weights, row))
             .fold(Affine::default(), |sum, part| sum.plus(1.0, &part)),
         &Term::Group { p, q, radius } => level_support(programme, s, [p, q, radius], signed),
         Term::Level {

@@ -193,6 +193,12 @@ pub fn conic_terms(sharing: &SharingSpec, shape: Shape) -> Option<Vec<Term>> {
             _ => return None,
         })
     };
+    if let ("fixed", Some(weights)) = (sharing.name(), sharing.values().list("weights"))
+        && weights.len() > shape.kernels
+    {
+        let rows = weights.chunks(shape.kernels).map(<[f64]>::to_vec);
+        return Some(vec![Term::Given(rows.collect())]);
+    }
     sharing
         .terms(shape)
         .unwrap()

@@ -32,6 +32,8 @@ enum Members {
     Each(Set),
     /// (Σ_v ‖γᵛ‖_p^q)^{1/q} ≤ radius, over all rows v together.
     Budget { p: f64, q: f64, radius: f64 },
+    /// Each row is the one in its place.
+    Given(Vec<Vec<f64>>),
 }
 
 /// One summand of Ψ.
@@ -93,6 +95,10 @@ impl Term {
                 let inner: Vec<f64> = rows.iter().map(|row| norm(row, conjugate(*p))).collect();
                 radius * norm(&inner, conjugate(*q))
             }
+            Members::Given(given) => {
+                let pairs = given.iter().flatten().zip(rows.iter().flatten());
+                pairs.map(|(weight, s)| weight * s).sum()
+            }
         }
     }
 
@@ -114,6 +120,16 @@ impl Term {
             Members::Budget { p, q, radius } => {
                 let inner: Vec<f64> = rows.iter().map(|row| norm(row, *p)).collect();
                 ((norm(&inner, *q) - radius) / radius).max(below(rows) / radius)
+            }
+            Members::Given(given) => {
+                let size = given
+                    .iter()
+                    .flatten()
+                    .fold(f64::MIN_POSITIVE, |most, &w| most.max(w));
+                let pairs = given.iter().flatten().zip(rows.iter().copied().flatten());
+                pairs.fold(0.0, |most, (w, value)| {
+                    worse(most, (w - value).abs() / size)
+                })
             }
         };
         let is_number = rows

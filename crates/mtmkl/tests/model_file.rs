@@ -422,6 +422,35 @@ fn assert_no_failures(failures: &[String]) {
     );
 }
 
+/// Weights, names and certificate by themselves are taken for a model by nobody; with the machines they are what they were.
+#[test]
+fn a_model_whose_machines_are_elsewhere_is_refused_and_becomes_whole_again() {
+    for model in models() {
+        let mut weights = model.without_machines();
+        let note = (mtmkl::model::ELSEWHERE.to_string(), "yes".to_string());
+        weights.notes_mut().extend([note]);
+        let bytes = weights.to_bytes().unwrap();
+        let error = Model::from_bytes(&bytes).unwrap_err().to_string();
+        assert!(error.contains("load the folder"), "{error}");
+        let mut again = Model::from_bytes_anyhow(&mtmkl::Registry::default(), &bytes).unwrap();
+        assert_eq!(again.weights(), model.weights());
+        assert!(again.tasks().iter().all(|task| task.beta.is_empty()));
+        again.notes_mut().remove(mtmkl::model::ELSEWHERE);
+        let sets = model.support_sets().len();
+        let order: Vec<(usize, usize)> = (0..sets).map(|set| (0, set)).collect();
+        let with = |order: &[(usize, usize)]| again.with_machines(vec![model.clone()], order);
+        let whole = with(&order).unwrap();
+        assert_same(&whole, &model);
+        assert_eq!(whole.to_bytes().unwrap(), model.to_bytes().unwrap());
+        assert!(with(&[]).is_err());
+        assert!(with(&[(1, 0)]).is_err());
+        if sets > 1 {
+            let other: Vec<(usize, usize)> = order.iter().rev().copied().collect();
+            assert!(with(&other).is_err());
+        }
+    }
+}
+
 #[test]
 fn a_file_cut_short_anywhere_is_refused() {
     let bytes = small_model().to_bytes().unwrap();

@@ -68,6 +68,8 @@ def size_of(value: Any) -> int:
         return value.nbytes
     if isinstance(value, bytes | str):
         return len(value)
+    if hasattr(value, "indptr"):
+        return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
     if isinstance(value, dict):
         return sum(map(size_of, value.values()))
     if isinstance(value, list | tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ def is_lazy(value: Any) -> bool:
 
 def _partitions(value: Any) -> list[Any]:
     """The partitions of a dask collection, a list of them, or one for everything."""
+    if getattr(value, "ndim", 1) == 2 and hasattr(value, "rechunk"):
+        # Every partition has all columns.
+        value = value.rechunk({1: -1})
     if hasattr(value, "to_delayed"):
         return list(np.asarray(value.to_delayed(), dtype=object).ravel())
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -79,6 +82,11 @@ class Pieces:
     is_here: bool
     summaries: list[Summary]
 
+    @property
+    def rows(self) -> Any | None:
+        """All rows, where they are here."""
+        return self.read[0][0].rows if self.is_here else None
+
     async def map(self, name: str, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What a function says of each piece."""
         return await _mapped(self.cluster, name, function, self.read, arguments, self.is_here)
@@ -97,8 +105,29 @@ async def _mapped(
     return found
 
 
-def _summary(read: _Read | None, kind: str) -> Summary | None:
-    return None if read is None else summary(read, kind)
+def _summary(read: _Read | None) -> Summary | None:
+    return None if read is None else summary(read)
+
+
+def _one(read: list[_Read | None]) -> list[Any]:
+    """Pieces in memory as one."""
+    present = [own for own in read if own is not None]
+    if len(present) < 2:
+        return list(present)
+    columns = present[0][1]
+    for number, (_, own) in enumerate(present):
+        _check_columns(number, own, columns)
+    whole = merged(*(piece for piece, _ in present))
+    return [(replace(whole, positions=range(whole.rows.shape[0])), columns)]
+
+
+def _check_columns(number: int, own: Columns, first: Columns) -> None:
+    if own.is_sparse != first.is_sparse:
+        raise ValueError(f"partition {number} has sparse rows and others have not, or the other way round; make all of them one kind")
+    if own != first:
+        raise ValueError(
+            f"partition {number} has the columns {own.names}, others {first.names}; all must have the same ones in the same order"
+        )
 
 
 async def pieces_of(cluster: Cluster, estimator: MKLEstimator, data: Given) -> Pieces:
@@ -107,24 +136,20 @@ async def pieces_of(cluster: Cluster, estimator: MKLEstimator, data: Given) -> P
     client: Client = cluster.client
     read: list[Any]
     if data.is_here:
-        read = [await asyncio.to_thread(read_piece, estimator, *own, number) for number, own in enumerate(data.pieces)]
+        read = _one([await asyncio.to_thread(read_piece, estimator, *own, number) for number, own in enumerate(data.pieces)])
     else:
         computed = [[client.compute(value) if hasattr(value, "__dask_graph__") else value for value in own] for own in data.pieces]
         read = [
             client.submit(read_piece, estimator, *own, number, pure=False, key=f"mtmkl-read-{cluster.run}-{number}")
             for number, own in enumerate(computed)
         ]
-    found = await _mapped(cluster, "summary", _summary, read, (estimator._kind,), data.is_here)
+    found = await _mapped(cluster, "summary", _summary, read, (), data.is_here)
     present = [at for at, own in enumerate(found) if own is not None]
     if not present:
         raise ValueError("X has no rows in any of its partitions")
     summaries: list[Summary] = [found[at] for at in present]
-    first = summaries[0].columns
     for at, own in zip(present, summaries, strict=True):
-        if own.columns != first:
-            raise ValueError(
-                f"partition {at} has the columns {own.columns.names}, others {first.names}; all must have the same ones in the same order"
-            )
+        _check_columns(at, own.columns, summaries[0].columns)
     return Pieces(cluster, [read[at] for at in present], data.is_here, summaries)
 
 
@@ -184,8 +209,8 @@ async def batched(pieces: Pieces, batches: int | None) -> None:
         used = [at for at, own in enumerate(pieces.summaries) if tasks & own.tasks.keys()]
         wanted = [None if set(pieces.summaries[at].tasks) <= tasks else tasks for at in used]
         if pieces.is_here:
-            together = merged(*[part(pieces.read[at], int(first[at]), own) for at, own in zip(used, wanted, strict=True)])
-            home.again = _Scatter(cluster, together)
+            # Pieces in memory are one.
+            home.again = _Scatter(cluster, pieces.read[0], wanted[0])
             await home.again(home)
             continue
         parts = [
@@ -214,12 +239,14 @@ async def batched(pieces: Pieces, batches: int | None) -> None:
 
 @dataclass
 class _Scatter:
-    """Rows that the client has: they go to a worker again when it is lost."""
+    """Rows that the client has, and which tasks of them: they go to a worker, and again when it is lost."""
 
     cluster: Cluster
-    rows: Piece
+    read: _Read
+    tasks: set[str] | None
 
     async def __call__(self, home: Home) -> None:
+        rows = await asyncio.to_thread(part, self.read, 0, self.tasks)
         for attempt in range(ATTEMPTS):
             threads = await self.cluster.threads()
             if home.worker not in threads:
@@ -227,7 +254,7 @@ class _Scatter:
                 self.cluster.place(threads)
             try:
                 home.data = await self.cluster.client.scatter(
-                    self.rows, workers=[home.worker], direct=self.cluster.direct, hash=False, asynchronous=True
+                    rows, workers=[home.worker], direct=self.cluster.direct, hash=False, asynchronous=True
                 )
             except (OSError, TimeoutError) as found:
                 # It has just gone, and the scheduler will soon know.

@@ -3,33 +3,87 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
+import pickle
 import secrets
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _classifier, _core, _one_class, _regressor
 from .._base import MKLEstimator, class_values
 from .._classifier import discrete, ordered
 from .._kernels import resolve
-from .._sharing import Sharing, sharing_spec
-from .._table import text
+from .._sharing import sharing_spec
+from .._table import Rows, text
 from .._transfer import is_wanted
 from .._warnings import DataWarning
 from . import _worker
 from ._cluster import Cluster
 from ._data import Pieces, batched, given, is_lazy, pieces_of
-from ._pieces import Summary, aligned, spread
+from ._held import Held
+from ._lazy import lazily
+from ._pieces import Summary, aligned, arrived, spread, wired
 from ._rounds import Solving, bar
+from ._sparse import stacked
 
-#: What the estimators here take beside the parameters of the plain ones.
-_FURTHER = ("client", "batches", "timeout", "progress")
+#: What the estimators here take beside the parameters of the plain ones, and what they have beside their attributes.
+_FURTHER_PARAMETERS = """\
+client : distributed.Client, optional
+    The cluster; by default the client that was made last.
+batches : int, optional
+    In how many batches tasks are solved. By default one for each worker: one call per worker and round. ``memory_limit`` is for each.
+timeout : float, default=60.0
+    Seconds that the cluster may be without workers, or its scheduler without an answer.
+progress : bool or callable, optional
+    True shows a bar with the gap; a function is told of each pass.
+keep : {"client", "workers"}, default="client"
+    Where the machines are after the fit: in the estimator, which is then an ordinary one, or on the workers, for more than one memory
+    holds. There they predict, and ``save(folder)`` writes them as a folder of models, which `mtmkl.load` reads.
+"""
+_FURTHER_ATTRIBUTES = """\
+rounds_ : list of dict
+    Of each round of calls how long it took, how many bytes of arrays went and came, and how many calls were made again.
+"""
+_FURTHER = ("client", "batches", "timeout", "progress", "keep")
+
+
+def _documented(plain: type) -> str:
+    """What the plain estimator says of itself, with what is more here; its example is of one machine."""
+    if plain.__doc__ is None:
+        # Python leaves documentation out with -OO.
+        return ""
+    told = inspect.cleandoc(plain.__doc__).split("\nExamples\n")[0].rstrip()
+    head, _, rest = told.partition("\n\n")
+    parameters, attributes = rest.split("\n\nAttributes\n")
+    first = f"`mtmkl.{plain.__name__}` on a Dask cluster: {head[0].lower()}{head[1:]}"
+    return f"{first}\n\n{parameters}\n{_FURTHER_PARAMETERS}\nAttributes\n{attributes}\n{_FURTHER_ATTRIBUTES}"
+
+
+def a_client(given: Any) -> Any:
+    """The client that was given, or the one that was made last."""
+    from distributed import get_client
+
+    if given is not None:
+        return given
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError("there is no Dask client; make one, client = Client(cluster), or give client=…") from None
+
+
+def cloned(estimator: Any) -> Any:
+    """As `sklearn.base.clone` does it, on the same client: a connection has no copy."""
+    own = estimator.get_params(deep=False)
+    return type(estimator)(**{name: value if name == "client" else clone(value, safe=False) for name, value in own.items()})
 
 
 class _OnCluster(MKLEstimator):
@@ -42,6 +96,45 @@ class _OnCluster(MKLEstimator):
     batches: int | None
     timeout: float
     progress: Any
+    keep: str
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        client: Any = None,
+        batches: int | None = None,
+        timeout: float = 60.0,
+        progress: bool | Callable[[dict[str, float]], None] | None = None,
+        keep: str = "client",
+        **parameters: Any,
+    ) -> None:
+        self._plain_class.__init__(self, kernels, **parameters)  # type: ignore[call-arg]
+        self.client = client
+        self.batches = batches
+        self.timeout = timeout
+        self.progress = progress
+        self.keep = keep
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Arguments and documentation are the plain estimator's and a few more, where help() and scikit-learn look for them."""
+        super().__init_subclass__(**options)
+        if "_plain_class" not in vars(cls):
+            return
+        own = inspect.signature(_OnCluster.__init__).parameters
+        plain = inspect.signature(cls._plain_class.__init__).parameters
+
+        def __init__(self: Any, *arguments: Any, **named: Any) -> None:
+            try:
+                signature.bind(self, *arguments, **named)
+            except TypeError as error:
+                raise TypeError(f"{cls.__name__}: {error}") from None
+            _OnCluster.__init__(self, *arguments, **named)
+
+        signature = inspect.Signature([*plain.values(), *(own[name] for name in _FURTHER)])
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        cls.__doc__ = _documented(cls._plain_class)
 
     # -- the plain one -----------------------------------------------------------------------------------------------------------------
 
@@ -49,19 +142,53 @@ class _OnCluster(MKLEstimator):
         return {name: value for name, value in self.get_params(deep=False).items() if name not in _FURTHER}
 
     def plain(self) -> Any:
-        """The same estimator for one machine, fitted where this one is: it knows nothing of Dask."""
+        """The same estimator for one machine, fitted where this one is: it knows nothing of Dask, and has all machines."""
+        plain = self._without_dask()
+        return plain if self._elsewhere is None else plain._with(self._elsewhere)._at_home()
+
+    def _without_dask(self) -> Any:
+        """The same estimator for one machine, with such machines as the model has."""
         plain = self._plain_class(**self._kept_params())
         fitted = {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
         for name, value in fitted.items():
-            if name not in ("rounds_", "own_seconds_"):
+            if name not in ("rounds_", "own_seconds_", "_elsewhere"):
                 setattr(plain, name, value)
         return plain
 
+    def _at_home(self) -> Any:
+        return self.plain() if self._elsewhere is not None else self
+
+    def __sklearn_clone__(self) -> Any:
+        return cloned(self)
+
     def __reduce__(self) -> Any:
         """A fitted estimator is pickled as the plain one, so that it can be read where there is no Dask; another one without its client."""
+        if self._elsewhere is not None:
+            raise pickle.PicklingError("the machines are on the workers, not in the estimator: save(folder) keeps them, or pickle plain()")
         if hasattr(self, "_model"):
             return copy.copy, (self.plain(),)
         return type(self), (), {**self.get_params(deep=False), "client": None}
+
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any, task: Any) -> Any:
+        return self._without_dask()._problem_of(X, y, sample_weight, task)
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that `mtmkl.load` and the program `mtmkl` read; with ``keep="workers"``, a folder of models.
+
+        In a folder each batch is a file of its own, which both read, and an index says which tasks are where. What such a file states is
+        true of its tasks at their weights; what is certified of the whole stands in the index. `mtmkl.load` reads the folder.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced as a whole or not at all; or the folder, which is made where there is none. One that has files
+            already must be a folder of models.
+        """
+        check_is_fitted(self)
+        if isinstance(self._elsewhere, Held):
+            self._elsewhere.save(path, self._model)
+        else:
+            super().save(path)
 
     # -- fit ---------------------------------------------------------------------------------------------------------------------------
 
@@ -84,18 +211,8 @@ class _OnCluster(MKLEstimator):
         -------
         self, or with an asynchronous client something to await that gives it
         """
-        client = self._client()
+        client = a_client(self.client)
         return client.sync(self._fit, client, X, y, sample_weight, task)
-
-    def _client(self) -> Any:
-        from distributed import get_client
-
-        if self.client is not None:
-            return self.client
-        try:
-            return get_client()
-        except ValueError:
-            raise ValueError("there is no Dask client; make one, client = Client(cluster), or give client=…") from None
 
     async def _fit(self, client: Any, X: Any, y: Any, sample_weight: Any, task: Any) -> Any:
         started = time.perf_counter()
@@ -111,17 +228,24 @@ class _OnCluster(MKLEstimator):
 
     def _check_parameters(self) -> None:
         if isinstance(self.kernels, str) and self.kernels == "precomputed":
-            raise ValueError('kernels is "precomputed", but on a cluster kernels are computed where the samples are; give specifications')
+            raise ValueError(
+                'kernels is "precomputed", but on a cluster kernels are computed where the samples are; give specifications, or fit the '
+                "estimator of mtmkl"
+            )
         if is_wanted(self):
-            raise ValueError("transfer makes one machine of all tasks, which is one worker's work; use the estimator of mtmkl")
+            raise ValueError("transfer makes one machine of all tasks, which is one worker's work; fit the estimator of mtmkl")
         if self.indefinite == "allow":
-            raise ValueError("indefinite is 'allow', which is for one machine; expected 'check' or 'assume' on a cluster")
+            raise ValueError("indefinite is 'allow', which is for one machine; say 'check' or 'assume', or fit the estimator of mtmkl")
         if self._is_auto():
-            raise ValueError("a price that is 'auto' is chosen on one machine; give a number, or search with GridSearchCV on the cluster")
+            raise ValueError("a price that is 'auto' is chosen on one machine; give a number, or search with mtmkl.dask.MKLSearchCV")
         if self._wants_probabilities():
-            raise ValueError("probabilities are calibrated on one machine; expected probability=False and machine='svc' on a cluster")
+            raise ValueError(
+                "probabilities are calibrated on one machine; say probability=False and machine='svc', or fit the estimator of mtmkl"
+            )
         if self.batches is not None and (not isinstance(self.batches, int | np.integer) or self.batches < 1):
             raise ValueError(f"batches is {self.batches!r}, expected None (one for each worker) or a whole number from 1")
+        if self.keep not in ("client", "workers"):
+            raise ValueError(f"keep is {self.keep!r}, expected 'client' or 'workers'")
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise ValueError(f"progress is {self.progress!r}, expected None, True or a function of a dictionary")
 
@@ -142,7 +266,7 @@ class _OnCluster(MKLEstimator):
             columns.indices,
         )
         if kernels.calls:
-            raise ValueError("callable kernels are for one machine; give specifications")
+            raise ValueError("callable kernels are for one machine; give specifications, or fit the estimator of mtmkl")
         features = [name for name, at in zip(columns.names, columns.indices, strict=True) if at >= 0]
         has_tasks = columns.has_tasks
         scales = await self._scales(pieces, [spec for _, spec in kernels.pairs])
@@ -163,11 +287,12 @@ class _OnCluster(MKLEstimator):
         ]
         whole = by_task(None if has_tasks else [])
         frame = _core.Frame(features, scales, frames[0].target, frames[0].task, json.dumps(whole))
+        rows = pieces.rows if self.keep == "client" else None
         pieces.read.clear()
         described = await self._describe(cluster, frames)
         order = _order(described, frame.task is not None)
         settled, normalize = _core.settled_kernels(
-            kernels.pairs, self._normalize(), features, [aligned(described[b]["measured"][s]) for b, s in order], _moments(described)
+            kernels.pairs, self._normalize(), features, *_measured(described, order), _moments(described)
         )
         positions, names, totals = _positions(described, order)
         machine, shares = self._machine(totals)
@@ -177,7 +302,7 @@ class _OnCluster(MKLEstimator):
                 settled,
                 normalize,
                 json.dumps(machine),
-                [shares[int(at)] for at in positions[number]],
+                np.array(shares)[positions[number].astype(np.intp)],
                 getattr(self, "target_scale", "none"),
                 self._definiteness(),
                 self._limits(),
@@ -190,6 +315,11 @@ class _OnCluster(MKLEstimator):
         )
         if self.solver not in ("newton", "epf"):
             raise ValueError(f"solver is {self.solver!r}, expected 'newton' or 'epf'")
+        held = Held(cluster, order) if self.keep == "workers" else None
+        notes: list[dict[str, str]] = []
+        for own, told in zip(frames, described, strict=True) if held is not None else ():
+            of_part = _core.Frame(features, scales, own.target, own.task, json.dumps(own.goal))
+            notes.append(self._notes(of_part, _cut(told["origins"], told["samples"]), {**extra, "part": True}))
         solving = Solving(
             cluster,
             positions,
@@ -198,20 +328,32 @@ class _OnCluster(MKLEstimator):
             json.dumps({"name": self.solver}),
             len(settled),
             self._limits(),
+            None if rows is None else [aligned(own["origins"], np.int64) for own in described],
             self.precision == "single",
+            held,
+            notes,
             bar(self._number("tol")) if self.progress is True else self.progress or None,
         )
-        models = await solving.solve()
+        parts = await solving.solve()
         assert solving.outer is not None
-        model = solving.outer.model(
-            models,
-            order,
-            kernel_seconds=solving.kernel_seconds,
-            solve_seconds=time.perf_counter() - started - solving.kernel_seconds,
-            notes=self._notes(frame, [described[b]["origins"][s] for b, s in order], extra),
-            before=solving.before,
-        )
+        origins = _by_set([own["origins"] for own in described], [own["samples"] for own in described], order)
+        about: dict[str, Any] = {
+            "rows": None if rows is None else wired(rows),
+            "kernels": settled,
+            "machine": json.dumps(machine),
+            "normalize": normalize,
+            "frame": frame,
+            "kernel_seconds": solving.kernel_seconds,
+            "solve_seconds": time.perf_counter() - started - solving.kernel_seconds,
+            "notes": self._notes(frame, origins, extra),
+            "before": solving.before,
+        }
+        model = solving.outer.model(parts, order, **about)
+        if held is not None:
+            held.certified = lambda told: solving.certified(told, order, about)
+            model = model.without_machines()
         self._calls = ()
+        self._elsewhere = held
         self._adopt(model)
         self.rounds_ = [vars(round) for round in cluster.rounds]
         self.own_seconds_ = solving.own_seconds
@@ -243,16 +385,12 @@ class _OnCluster(MKLEstimator):
         deviation = np.sqrt(np.sum([squares for squares, _ in spreads], axis=0) / weight)
         is_binary = np.all([binary for _, binary in spreads], axis=0)
         moments = list(zip(low.tolist(), high.tolist(), mean.tolist(), deviation.tolist(), is_binary.tolist(), strict=True))
-        return _core.scales_of_moments(moments, str(self.scale), specs)
+        return _core.scales_of_moments(moments, str(self.scale), specs, own[0].columns.is_sparse)
 
     async def _describe(self, cluster: Cluster, frames: list[_worker.Frame]) -> list[dict[str, Any]]:
         self._hand_out(cluster, "frame", frames)
         sets = sum(len(home.tasks) for home in cluster.homes)
-        described = await cluster.everywhere("describe", _worker.describe, [{"sets": sets}] * len(frames))
-        for own in described:
-            own["origins"] = np.split(own["origins"], np.cumsum(own["samples"])[:-1])
-            own["measured"] = np.split(own["measured"], np.cumsum(own["measured_samples"])[:-1])
-        return described
+        return await cluster.everywhere("describe", _worker.describe, [{"sets": sets}] * len(frames))
 
     def _hand_out(self, cluster: Cluster, name: str, values: list[Any]) -> None:
         """Each batch's own."""
@@ -272,40 +410,28 @@ class _OnCluster(MKLEstimator):
 
     # -- prediction --------------------------------------------------------------------------------------------------------------------
 
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """As the plain estimator's `predict`; lazily on a dask collection."""
+        if is_lazy(X):
+            kind = {"labels": getattr(getattr(self, "classes_", None), "dtype", None), "values": np.float64, "none": np.int64}[self._kind]
+            return self._lazily("predict", X, task, None, kind)
+        return super().predict(X, task)
+
     def _lazily(self, method: str, X: Any, task: Any, columns: int | None, kind: Any) -> Any:
-        """The method of the plain estimator on each partition of a dask collection."""
-        import dask.array
-
-        model = self.plain()
-        if hasattr(X, "map_partitions") and hasattr(X, "columns"):
-            if task is not None:
-                raise ValueError("a dask DataFrame has its tasks in a column; fit with task='…', or give rows in memory")
-            shape = (0,) if columns is None else (0, columns)
-            return X.map_partitions(_on_partition, model, method, meta=np.empty(shape, dtype=kind))
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        if is_lazy(task):
-            tasks = dask.array.asarray(task).rechunk((X.chunks[0],))
-            return dask.array.map_blocks(_on_block, X, tasks[:, None], model, method, columns, dtype=kind, **_chunks(X, columns))
-        return dask.array.map_blocks(_on_block_of_one, X, model, method, task, dtype=kind, **_chunks(X, columns))
+        check_is_fitted(self)
+        held = self._elsewhere if isinstance(self._elsewhere, Held) else None
+        return lazily(self._without_dask(), held, method, X, task, columns, kind)
 
 
-def _chunks(X: Any, columns: int | None) -> dict[str, Any]:
-    return {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (columns,))}
+class _Deciding(_OnCluster):
+    """With decision values."""
 
-
-def _on_partition(rows: Any, model: Any, method: str) -> Any:
-    if len(rows) == 0:
-        return np.empty(0)
-    return getattr(model, method)(rows)
-
-
-def _on_block(rows: Any, tasks: Any, model: Any, method: str, columns: int | None) -> Any:
-    return getattr(model, method)(rows, task=np.asarray(tasks)[:, 0])
-
-
-def _on_block_of_one(rows: Any, model: Any, method: str, task: Any) -> Any:
-    return getattr(model, method)(rows, task=task)
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """As the plain estimator's `decision_function`; lazily on a dask collection."""
+        if is_lazy(X):
+            classes = len(getattr(self, "classes_", ()))
+            return self._lazily("decision_function", X, task, classes if classes > 2 else None, np.float64)
+        return super().decision_function(X, task)
 
 
 def _order(described: list[dict[str, Any]], has_tasks: bool) -> list[tuple[int, int]]:
@@ -317,21 +443,40 @@ def _order(described: list[dict[str, Any]], has_tasks: bool) -> list[tuple[int, 
     return [places[at] for at in _core.name_order(names)]
 
 
+def _by_set(values: list[NDArray[Any]], counts: list[NDArray[Any]], order: list[tuple[int, int]]) -> list[NDArray[Any]]:
+    """What batches say of their sample sets one after the other, so many values of each, by sample set."""
+    cut = [_cut(own, of_sets) for own, of_sets in zip(values, counts, strict=True)]
+    return [cut[b][s] for b, s in order]
+
+
+def _cut(values: NDArray[Any], counts: NDArray[Any]) -> list[NDArray[Any]]:
+    """So many of each sample set."""
+    return np.split(values, np.cumsum(counts)[:-1].astype(np.intp))
+
+
+def _measured(described: list[dict[str, Any]], order: list[tuple[int, int]]) -> tuple[Rows, NDArray[np.uintp]]:
+    """The rows in which kernels are measured, and how many are of each sample set."""
+    counts = [own["measured_samples"] for own in described]
+    totals = np.array([own.sum() for own in counts])
+    places = _by_set(_cut(np.arange(int(totals.sum())), totals), counts, order)
+    rows = stacked([arrived(own["measured"]) for own in described])
+    return rows[np.concatenate(places)], np.array([len(own) for own in places], dtype=np.uintp)
+
+
 def _positions(described: list[dict[str, Any]], order: list[tuple[int, int]]) -> tuple[list[NDArray[np.uintp]], list[str], list[float]]:
     """For each batch the positions of its tasks among all, and all tasks' names and sums of weights."""
-    starts: dict[tuple[int, int], int] = {}
+    counts = [np.bincount(own["sets"].astype(np.intp), minlength=len(own["names"])) for own in described]
+    ends = [np.cumsum(own) for own in counts]
+    positions = [np.empty(len(own["machines"]), dtype=np.uintp) for own in described]
     names: list[str] = []
-    for place in order:
-        starts[place] = len(names)
-        names += described[place[0]]["machines"][place[1]]
-    totals = [0.0] * len(names)
-    positions: list[NDArray[np.uintp]] = []
-    for b, own in enumerate(described):
-        at = [starts[b, s] + k for s, machines in enumerate(own["machines"]) for k in range(len(machines))]
-        for position, total in zip(at, own["totals"], strict=True):
-            totals[position] = total
-        positions.append(np.array(at, dtype=np.uintp))
-    return positions, names, totals
+    for b, s in order:
+        machines = slice(ends[b][s] - counts[b][s], ends[b][s])
+        positions[b][machines] = np.arange(len(names), len(names) + counts[b][s])
+        names += described[b]["machines"][machines]
+    totals = np.empty(len(names))
+    for own, at in zip(described, positions, strict=True):
+        totals[at.astype(np.intp)] = own["totals"]
+    return positions, names, totals.tolist()
 
 
 def _moments(described: list[dict[str, Any]]) -> list[tuple[float, float, float]]:
@@ -344,93 +489,8 @@ def _moments(described: list[dict[str, Any]]) -> list[tuple[float, float, float]
     return [(float(counts.sum()), float(own), float(more)) for own, more in zip(mean, total, strict=True)]
 
 
-class MKLClassifier(_OnCluster, _classifier.MKLClassifier):
-    """`mtmkl.MKLClassifier` on a Dask cluster.
-
-    Parameters are those of `mtmkl.MKLClassifier` (``memory_limit`` is for each batch), and
-
-    client : distributed.Client, optional
-        The cluster; by default the client that was made last.
-    batches : int, optional
-        In how many batches tasks are solved. By default one for each worker: one call per worker and round.
-    timeout : float, default=60.0
-        Seconds that the cluster may be without workers, or its scheduler without an answer.
-    progress : bool or callable, optional
-        True shows a bar with the gap; a function is told of each pass.
-
-    ``rounds_`` says of each round of calls how long it took, how many bytes of arrays went and came, and how many calls were made again.
-    """
-
+class MKLClassifier(_Deciding, _classifier.MKLClassifier):
     _plain_class = _classifier.MKLClassifier
-
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        machine: str = "svc",
-        C: float | Literal["auto"] | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        multiclass: Literal["ovo", "ova"] = "ovo",
-        probability: bool = False,
-        sharing: str | Sharing = "auto",
-        p: float = 2.0,
-        q: float = 1.0,
-        radius: float = 1.0,
-        task: str | int | None = None,
-        new_tasks: str = "error",
-        transfer: Sequence[str] | str | None = None,
-        groups: Any = None,
-        task_offset: bool = True,
-        scale: str = "auto",
-        normalize: bool | str = "auto",
-        indefinite: str = "check",
-        precision: str = "double",
-        solver: str = "newton",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        memory_limit: float = 8.0,
-        storage: str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        client: Any = None,
-        batches: int | None = None,
-        timeout: float = 60.0,
-        progress: bool | Callable[[dict[str, float]], None] | None = None,
-    ) -> None:
-        super().__init__(
-            kernels=kernels,
-            machine=machine,
-            C=C,
-            class_weight=class_weight,
-            multiclass=multiclass,
-            probability=probability,
-            sharing=sharing,
-            p=p,
-            q=q,
-            radius=radius,
-            task=task,
-            new_tasks=new_tasks,
-            transfer=transfer,
-            groups=groups,
-            task_offset=task_offset,
-            scale=scale,
-            normalize=normalize,
-            indefinite=indefinite,
-            precision=precision,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            storage=storage,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.client = client
-        self.batches = batches
-        self.timeout = timeout
-        self.progress = progress
 
     def _goal(self, summaries: list[Summary], estimator: MKLEstimator) -> tuple[dict[str, Any], Callable[[list[str] | None], Any]]:
         every = [value for own in summaries for value in own.every_class]
@@ -483,100 +543,16 @@ class MKLClassifier(_OnCluster, _classifier.MKLClassifier):
 
         return class_values(classes, self.class_weight), goal
 
-    def predict(self, X: Any, task: Any = None) -> Any:
-        """As `mtmkl.MKLClassifier.predict`; lazily on a dask collection."""
-        return self._lazily("predict", X, task, None, self.classes_.dtype) if is_lazy(X) else super().predict(X, task)
-
-    def decision_function(self, X: Any, task: Any = None) -> Any:
-        """As `mtmkl.MKLClassifier.decision_function`; lazily on a dask collection."""
-        columns = len(self.classes_) if len(self.classes_) > 2 else None
-        return self._lazily("decision_function", X, task, columns, np.float64) if is_lazy(X) else super().decision_function(X, task)
-
 
 def _sorted(names: list[str]) -> list[str]:
     return [names[at] for at in _core.name_order(names)]
 
 
 class MKLRegressor(_OnCluster, _regressor.MKLRegressor):
-    """`mtmkl.MKLRegressor` on a Dask cluster; further parameters are those of `mtmkl.dask.MKLClassifier`."""
-
     _plain_class = _regressor.MKLRegressor
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        machine: str = "krr",
-        alpha: float | Literal["auto"] = 1.0,
-        C: float | Literal["auto"] = 1.0,
-        epsilon: float = 0.1,
-        sharing: str | Sharing = "auto",
-        p: float = 2.0,
-        q: float = 1.0,
-        radius: float = 1.0,
-        task: str | int | None = None,
-        new_tasks: str = "error",
-        transfer: Sequence[str] | str | None = None,
-        groups: Any = None,
-        task_offset: bool = True,
-        scale: str = "auto",
-        normalize: bool | str = "auto",
-        target_scale: str = "standard",
-        indefinite: str = "check",
-        precision: str = "double",
-        solver: str = "newton",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        memory_limit: float = 8.0,
-        storage: str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        client: Any = None,
-        batches: int | None = None,
-        timeout: float = 60.0,
-        progress: bool | Callable[[dict[str, float]], None] | None = None,
-    ) -> None:
-        super().__init__(
-            kernels=kernels,
-            machine=machine,
-            alpha=alpha,
-            C=C,
-            epsilon=epsilon,
-            sharing=sharing,
-            p=p,
-            q=q,
-            radius=radius,
-            task=task,
-            new_tasks=new_tasks,
-            transfer=transfer,
-            groups=groups,
-            task_offset=task_offset,
-            scale=scale,
-            normalize=normalize,
-            target_scale=target_scale,
-            indefinite=indefinite,
-            precision=precision,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            storage=storage,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.client = client
-        self.batches = batches
-        self.timeout = timeout
-        self.progress = progress
 
-    def predict(self, X: Any, task: Any = None) -> Any:
-        """As `mtmkl.MKLRegressor.predict`; lazily on a dask collection."""
-        return self._lazily("predict", X, task, None, np.float64) if is_lazy(X) else super().predict(X, task)
-
-
-class _OutlierOnCluster(_OnCluster):
+class _OutlierOnCluster(_Deciding):
     """Without targets."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, task: Any = None) -> Any:
@@ -585,150 +561,8 @@ class _OutlierOnCluster(_OnCluster):
 
 
 class MKLOneClassSVM(_OutlierOnCluster, _one_class.MKLOneClassSVM):
-    """`mtmkl.MKLOneClassSVM` on a Dask cluster; further parameters are those of `mtmkl.dask.MKLClassifier`."""
-
     _plain_class = _one_class.MKLOneClassSVM
-
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        nu: float = 0.5,
-        sharing: str | Sharing = "auto",
-        p: float = 2.0,
-        q: float = 1.0,
-        radius: float = 1.0,
-        task: str | int | None = None,
-        new_tasks: str = "error",
-        transfer: Sequence[str] | str | None = None,
-        groups: Any = None,
-        task_offset: bool = True,
-        scale: str = "auto",
-        normalize: bool | str = "auto",
-        indefinite: str = "check",
-        precision: str = "double",
-        solver: str = "newton",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        memory_limit: float = 8.0,
-        storage: str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        client: Any = None,
-        batches: int | None = None,
-        timeout: float = 60.0,
-        progress: bool | Callable[[dict[str, float]], None] | None = None,
-    ) -> None:
-        super().__init__(
-            kernels=kernels,
-            nu=nu,
-            sharing=sharing,
-            p=p,
-            q=q,
-            radius=radius,
-            task=task,
-            new_tasks=new_tasks,
-            transfer=transfer,
-            groups=groups,
-            task_offset=task_offset,
-            scale=scale,
-            normalize=normalize,
-            indefinite=indefinite,
-            precision=precision,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            storage=storage,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.client = client
-        self.batches = batches
-        self.timeout = timeout
-        self.progress = progress
-
-    def predict(self, X: Any, task: Any = None) -> Any:
-        """As `mtmkl.MKLOneClassSVM.predict`; lazily on a dask collection."""
-        return self._lazily("predict", X, task, None, np.int64) if is_lazy(X) else super().predict(X, task)
-
-    def decision_function(self, X: Any, task: Any = None) -> Any:
-        """As `mtmkl.MKLOneClassSVM.decision_function`; lazily on a dask collection."""
-        return self._lazily("decision_function", X, task, None, np.float64) if is_lazy(X) else super().decision_function(X, task)
 
 
 class MKLSVDD(_OutlierOnCluster, _one_class.MKLSVDD):
-    """`mtmkl.MKLSVDD` on a Dask cluster; further parameters are those of `mtmkl.dask.MKLClassifier`."""
-
     _plain_class = _one_class.MKLSVDD
-
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        nu: float = 0.5,
-        sharing: str | Sharing = "auto",
-        p: float = 2.0,
-        q: float = 1.0,
-        radius: float = 1.0,
-        task: str | int | None = None,
-        new_tasks: str = "error",
-        transfer: Sequence[str] | str | None = None,
-        groups: Any = None,
-        task_offset: bool = True,
-        scale: str = "auto",
-        normalize: bool | str = "auto",
-        indefinite: str = "check",
-        precision: str = "double",
-        solver: str = "newton",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        memory_limit: float = 8.0,
-        storage: str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        client: Any = None,
-        batches: int | None = None,
-        timeout: float = 60.0,
-        progress: bool | Callable[[dict[str, float]], None] | None = None,
-    ) -> None:
-        super().__init__(
-            kernels=kernels,
-            nu=nu,
-            sharing=sharing,
-            p=p,
-            q=q,
-            radius=radius,
-            task=task,
-            new_tasks=new_tasks,
-            transfer=transfer,
-            groups=groups,
-            task_offset=task_offset,
-            scale=scale,
-            normalize=normalize,
-            indefinite=indefinite,
-            precision=precision,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            storage=storage,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.client = client
-        self.batches = batches
-        self.timeout = timeout
-        self.progress = progress
-
-    def predict(self, X: Any, task: Any = None) -> Any:
-        """As `mtmkl.MKLSVDD.predict`; lazily on a dask collection."""
-        return self._lazily("predict", X, task, None, np.int64) if is_lazy(X) else super().predict(X, task)
-
-    def decision_function(self, X: Any, task: Any = None) -> Any:
-        """As `mtmkl.MKLSVDD.decision_function`; lazily on a dask collection."""
-        return self._lazily("decision_function", X, task, None, np.float64) if is_lazy(X) else super().decision_function(X, task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,21 +11,26 @@ from numpy.typing import NDArray
 
 from .._base import MKLEstimator, Vector, sample_weights, target_name
 from .._classifier import discrete
-from .._table import Table, read, without_columns
+from .._table import Rows, Table, read, ready, rows_of, without_columns
+from . import _sparse
+from ._sparse import is_sparse, range_of, stacked
 
 
 @dataclass(frozen=True)
 class Piece:
     """Some rows with their task, their target and how often each counts."""
 
-    rows: NDArray[np.float64]
+    #: First of all: Dask reads what is sent first as one, however large it is, and puts the parts of others together again.
+    rows: Rows
     #: The names of its tasks, and which of them each row is of; None without tasks.
     names: list[str]
-    tasks: NDArray[np.int64] | None
+    tasks: NDArray[np.int32] | None
+    #: The classes of its targets, where these are classes, and which of them each row has; numbers without.
+    classes: NDArray[Any] | None
     targets: NDArray[Any] | None
     weights: Vector
     #: Where each row is among all rows of all pieces.
-    positions: NDArray[np.int64]
+    positions: NDArray[np.int64] | range
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Columns:
     has_tasks: bool
     #: `feature_names_in_`, where X has names.
     given: list[str] | None
+    is_sparse: bool
 
 
 @dataclass
@@ -71,13 +77,15 @@ def blocks(count: int) -> Iterator[slice]:
     return (slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK))
 
 
-def squares(rows: NDArray[np.float64], weights: Vector | None, mean: Vector) -> Vector:
+def squares(rows: Rows, weights: Vector, mean: Vector) -> Vector:
     """Σ w (x − mean)² by column."""
+    if is_sparse(rows):
+        return _sparse.squares(rows, weights, mean)
     total = np.zeros(rows.shape[1])
     for own in blocks(len(rows)):
         off = rows[own] - mean
         off *= off
-        total += off.sum(axis=0) if weights is None else weights[own] @ off
+        total += weights[own] @ off
     return total
 
 
@@ -86,9 +94,21 @@ def aligned(array: NDArray[Any], kind: Any = np.float64) -> NDArray[Any]:
     return np.require(array, dtype=kind, requirements=("C_CONTIGUOUS", "ALIGNED"))
 
 
+def wired(rows: Rows) -> Any:
+    """Rows as the core reads them, wherever they begin: dense ones as bytes."""
+    return ready(rows) if is_sparse(rows) else np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+
+
+def arrived(value: Any) -> Any:
+    """What came over a wire as the core takes it: an array, rows; others as they are."""
+    if isinstance(value, tuple):
+        return rows_of(tuple(map(arrived, value)))
+    return aligned(value, value.dtype) if isinstance(value, np.ndarray) else value
+
+
 def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, number: int) -> tuple[Piece, Columns] | None:
     """A partition as a piece; None of an empty one. ``y`` and ``weight`` may name columns of X."""
-    if len(X) == 0:
+    if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
         return None
     try:
         taken = [name for name in (y, weight) if isinstance(name, str)]
@@ -100,8 +120,8 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
         counted = sample_weights(weights, table)
     except (ValueError, KeyError) as error:
         raise ValueError(f"partition {number}: {error}") from None
-    if table.rows is None or not isinstance(table.rows, np.ndarray):
-        raise ValueError(f"partition {number}: sparse rows and precomputed kernels are for one machine; give dense rows")
+    if table.rows is None:
+        raise ValueError(f"partition {number}: precomputed kernels are for one machine; give rows, or fit the estimator of mtmkl")
     names = getattr(estimator, "feature_names_in_", None)
     columns = Columns(
         table.names,
@@ -111,14 +131,22 @@ def read_piece(estimator: MKLEstimator, X: Any, y: Any, weight: Any, task: Any, 
         estimator.n_features_in_,
         table.tasks is not None,
         None if names is None else [str(name) for name in names],
+        is_sparse(table.rows),
     )
-    place: dict[str, int] = {}
-    tasks: NDArray[np.int64] | None = None
-    if table.tasks is not None:
-        named = (place.setdefault(name, len(place)) for name in table.tasks.tolist())
-        tasks = np.fromiter(named, dtype=np.int64, count=table.count)
-    piece = Piece(table.rows, list(place), tasks, labels, counted, np.arange(table.count, dtype=np.int64))
-    return piece, columns
+    listed: list[str] = [] if table.tasks is None else table.tasks.tolist()
+    tasks_there = list(dict.fromkeys(listed))
+    tasks = None if table.tasks is None else _codes(listed, tasks_there)
+    classes = None
+    if estimator._kind == "labels":
+        classes, labels = np.unique(labels, return_inverse=True)
+        labels = labels.astype(np.int32)
+    return Piece(table.rows, tasks_there, tasks, classes, labels, counted, range(table.count)), columns
+
+
+def _codes(values: list[Any], known: list[Any]) -> NDArray[np.int32]:
+    """Which of the known ones each value is."""
+    place = {value: at for at, value in enumerate(known)}
+    return np.fromiter(map(place.__getitem__, values), dtype=np.int32, count=len(values))
 
 
 def _checked(estimator: MKLEstimator, X: Any, y: Any, task: Any) -> tuple[Table, Any]:
@@ -133,28 +161,28 @@ def _checked(estimator: MKLEstimator, X: Any, y: Any, task: Any) -> tuple[Table,
     return table, discrete(labels)
 
 
-def summary(read: tuple[Piece, Columns], kind: str) -> Summary:
+def summary(read: tuple[Piece, Columns]) -> Summary:
     """What a piece says of itself: tasks, classes, and sums of its columns."""
     piece, columns = read
     counts = piece.weights > 0
     names = ["all"] if piece.tasks is None else piece.names
-    codes = np.zeros(len(piece.rows), dtype=np.int64) if piece.tasks is None else piece.tasks
-    found = Summary(len(piece.rows), columns, dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
-    if kind == "labels" and piece.targets is not None:
-        classes, own = np.unique(piece.targets, return_inverse=True)
-        found.every_class, found.class_type = classes.tolist(), piece.targets.dtype
-        has = np.zeros((len(names), len(classes)), dtype=bool)
-        has[codes[counts], own[counts]] = True
-        for name, of_task in zip(names, has, strict=True):
-            found.classes[name] = classes[of_task].tolist()
+    count = piece.rows.shape[0]
+    codes = np.zeros(count, dtype=np.int32) if piece.tasks is None else piece.tasks
+    found = Summary(count, columns, dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
+    if piece.classes is not None and piece.targets is not None:
+        found.every_class, found.class_type = piece.classes.tolist(), piece.classes.dtype
+        has = np.zeros((len(names), len(piece.classes)), dtype=bool)
+        has[codes[counts], piece.targets[counts]] = True
+        for name, of_task in zip(names, has.tolist(), strict=True):
+            found.classes[name] = [value for value, there in zip(found.every_class, of_task, strict=True) if there]
     used, weights = _counting(piece)
-    if len(used):
-        found.low, found.high = used.min(axis=0), used.max(axis=0)
+    if used.shape[0]:
+        found.low, found.high = range_of(used)
         found.weight, found.sums = float(weights.sum()), weights @ used
     return found
 
 
-def _counting(piece: Piece) -> tuple[NDArray[np.float64], Vector]:
+def _counting(piece: Piece) -> tuple[Rows, Vector]:
     """The rows that count, and how often."""
     counts = piece.weights > 0
     if counts.all():
@@ -165,6 +193,8 @@ def _counting(piece: Piece) -> tuple[NDArray[np.float64], Vector]:
 def spread(read: tuple[Piece, Columns], mean: Vector, low: Vector, high: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """Σ w (x − mean)² by column, and whether all values are the least or the largest of all."""
     used, weights = _counting(read[0])
+    if is_sparse(used):
+        return squares(used, weights, mean), _sparse.is_binary(used, low, high)
     is_binary = np.ones(len(mean), dtype=bool)
     for own in blocks(len(used)):
         values = used[own]
@@ -177,12 +207,26 @@ def spread(read: tuple[Piece, Columns], mean: Vector, low: Vector, high: Vector)
 def part(read: tuple[Piece, Columns], first: int, tasks: set[str] | None) -> Piece:
     """The rows of some tasks, or all of them; ``first`` is where the piece begins among all rows."""
     piece, _ = read
-    positions = piece.positions + first
     if tasks is None or piece.tasks is None:
-        return Piece(piece.rows, piece.names, piece.tasks, piece.targets, piece.weights, positions)
-    own = np.array([name in tasks for name in piece.names], dtype=bool)[piece.tasks]
-    targets = None if piece.targets is None else piece.targets[own]
-    return Piece(piece.rows[own], piece.names, piece.tasks[own], targets, piece.weights[own], positions[own])
+        return replace(piece, positions=_moved(piece.positions, first))
+    wanted = np.array([name in tasks for name in piece.names], dtype=bool)
+    names = [name for name in piece.names if name in tasks]
+    own = np.flatnonzero(wanted[piece.tasks])
+    # Where each name that is left stands now.
+    codes = (np.cumsum(wanted) - 1).astype(np.int32)
+    return Piece(
+        piece.rows[own],
+        names,
+        codes[piece.tasks[own]],
+        piece.classes,
+        None if piece.targets is None else piece.targets[own],
+        piece.weights[own],
+        np.asarray(_moved(piece.positions, first))[own],
+    )
+
+
+def _moved(positions: NDArray[np.int64] | range, by: int) -> NDArray[np.int64] | range:
+    return range(positions.start + by, positions.stop + by) if isinstance(positions, range) else positions + by
 
 
 def merged(*pieces: Piece) -> Piece:
@@ -190,17 +234,34 @@ def merged(*pieces: Piece) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
 
-    def together(values: Sequence[NDArray[Any] | None]) -> Any:
-        present = [value for value in values if value is not None]
+    def together(values: Sequence[NDArray[Any] | range | None]) -> Any:
+        present = [np.asarray(value) for value in values if value is not None]
         return np.concatenate(present) if present else None
 
-    place: dict[str, int] = {}
-    codes = [np.array([place.setdefault(name, len(place)) for name in piece.names], dtype=np.int64) for piece in pieces]
+    def known_by(names: list[list[Any]], codes: list[NDArray[Any]]) -> tuple[list[Any], Any]:
+        """The names of all, each once, and which of them each row has."""
+        every = list(dict.fromkeys(name for own in names for name in own))
+        return every, together([_codes(own, every)[code] for own, code in zip(names, codes, strict=True)])
+
+    targets: Any = [piece.targets for piece in pieces]
+    classes = None
+    if all(piece.classes is not None for piece in pieces):
+        kinds = {piece.classes.dtype for piece in pieces if piece.classes is not None}
+        listed, targets = known_by([piece.classes.tolist() for piece in pieces if piece.classes is not None], targets)
+        classes = np.empty(len(listed), dtype=kinds.pop() if len(kinds) == 1 else object)
+        classes[:] = listed
+    else:
+        targets = together(targets)
+    names: list[str] = []
+    tasks = None
+    if all(piece.tasks is not None for piece in pieces):
+        names, tasks = known_by([piece.names for piece in pieces], [piece.tasks for piece in pieces if piece.tasks is not None])
     return Piece(
-        together([piece.rows for piece in pieces]),
-        list(place),
-        together([None if piece.tasks is None else own[piece.tasks] for own, piece in zip(codes, pieces, strict=True)]),
-        together([piece.targets for piece in pieces]),
+        stacked([piece.rows for piece in pieces]),
+        names,
+        tasks,
+        classes,
+        targets,
         together([piece.weights for piece in pieces]),
         together([piece.positions for piece in pieces]),
     )

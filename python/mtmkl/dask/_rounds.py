@@ -23,7 +23,8 @@ from .. import _core
 from .._types import Limits
 from . import _worker
 from ._cluster import Cluster
-from ._pieces import aligned
+from ._held import Held
+from ._pieces import aligned, arrived
 
 #: How long a thread waits for the solver at a time, in seconds: so soon it sees that the fit is cancelled.
 _WAIT = 0.2
@@ -43,8 +44,13 @@ class Solving:
     solver: str
     kernels: int
     limits: Limits
+    #: For each batch, which of the rows that the client has its samples are; None where support rows come with machines.
+    origins: list[NDArray[np.int64]] | None
     #: Whether the certificate is computed anew in any case.
     prove: bool
+    #: Who keeps the machines on their workers, where they stay there, and the notes of each batch's model.
+    held: Held | None
+    notes: list[dict[str, str]]
     progress: Callable[[dict[str, float]], None] | None
     level: int = 0
     accuracy: float = 1e-3
@@ -64,8 +70,8 @@ class Solving:
         """T."""
         return sum(map(len, self.tasks))
 
-    async def solve(self) -> list[_core.Model]:
-        """Solves the problem; gives the machines of each batch as a model."""
+    async def solve(self) -> list[dict[str, Any]]:
+        """Solves the problem; gives the machines of each batch."""
         limit = self.limits["time_limit"]
         self._deadline = None if limit is None else time.monotonic() + limit
         start: list[NDArray[np.float64]] | None = None
@@ -88,13 +94,13 @@ class Solving:
                 raise
             self.own_seconds += self.outer.own_seconds
             answer = self.outer.result()
-            models, gap = await self._finish(self.outer, answer)
+            parts, gap = await self._finish(self.outer, answer)
             if gap is None or gap <= answer["tolerance"] or answer["status"] != "converged":
-                return models
+                return parts
             start, self.before, self._shown = answer["parts"], self.outer, 0
             self.thetas.clear()
             self.tokens.clear()
-        return models
+        return parts
 
     async def _drive(self, outer: _core.Outer) -> None:
         """Answers questions until there are none."""
@@ -161,7 +167,7 @@ class Solving:
         self.thetas.clear()
         self.tokens.clear()
 
-    async def _finish(self, outer: _core.Outer, answer: dict[str, Any]) -> tuple[list[_core.Model], float | None]:
+    async def _finish(self, outer: _core.Outer, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float | None]:
         """The machines of the answer; and the gap that these prove, where they are not those that the solver was told of."""
         theta = answer["theta"]
         calls: list[dict[str, Any]] = []
@@ -179,19 +185,45 @@ class Solving:
                     "accuracy": self.accuracy,
                     "seconds": None,
                     "prove": self.prove,
+                    "rows": self.origins is None,
                 }
             )
+        if self.held is not None:
+            return await self._keep(self.held, outer, answer, calls)
         answers = await self.cluster.everywhere("machines", _worker.finish, calls)
         is_lost = any(answer["missing"] for answer in answers)
         if is_lost:
-            for call, own in zip(calls, self.tasks, strict=True):
-                rows = own.astype(np.intp)
-                call |= {"prove": True, "thetas": {number: self.thetas[number][rows] for number in call["tokens"]}}
+            calls = [{**call, "prove": True, "thetas": self._thetas(call, own)} for call, own in zip(calls, self.tasks, strict=True)]
             answers = await self.cluster.everywhere("machines", _worker.finish, calls)
         gap = self._proven(outer, answers) if is_lost or self.prove else None
-        models = await asyncio.gather(*(asyncio.to_thread(_core.Model.from_bytes, answer["model"]) for answer in answers))
+        origins = [None] * len(answers) if self.origins is None else self.origins
+        parts = [_part(answer["machines"], own) for answer, own in zip(answers, origins, strict=True)]
         # What rounding to single precision costs is not won back by going on.
-        return list(models), gap if is_lost else None
+        return parts, gap if is_lost else None
+
+    def certified(self, told: list[dict[str, Any]], order: list[tuple[int, int]], whole: dict[str, Any]) -> _core.Model:
+        """Weights and certificate, where this is what the machines of all batches prove."""
+        assert self.outer is not None
+        self._proven(self.outer, told)
+        return self.outer.model([_part(own["weights"]) for own in told], order, **whole).without_machines()
+
+    def _thetas(self, call: dict[str, Any], tasks: NDArray[np.uintp]) -> dict[int, NDArray[np.float64]]:
+        """θ of the evaluations that are needed, for these tasks."""
+        return {number: self.thetas[number][tasks.astype(np.intp)] for number in call["tokens"]}
+
+    async def _keep(
+        self, held: Held, outer: _core.Outer, answer: dict[str, Any], calls: list[dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], float | None]:
+        """Leaves the machines where they are: what is stated is what these prove, and weights come in their place."""
+        further = {"allowed": answer["tolerance"] * abs(answer["objective"]), "status": answer["status"]}
+        answers = await held.keep(
+            [
+                {**call, **further, "thetas": self._thetas(call, own), "notes": notes}
+                for call, own, notes in zip(calls, self.tasks, self.notes, strict=True)
+            ]
+        )
+        gap = self._proven(outer, answers)
+        return [_part(own["weights"]) for own in answers], gap if any(own["found_again"] for own in answers) else None
 
     def _proven(self, outer: _core.Outer, answers: list[dict[str, Any]]) -> float:
         primal, constant = np.empty(self.count), np.empty(self.count)
@@ -209,6 +241,11 @@ class Solving:
         self._shown += len(new)
         for done in new:
             self.progress(dict(zip(names, done, strict=True)))
+
+
+def _part(machines: dict[str, Any], origins: NDArray[np.int64] | None = None) -> dict[str, Any]:
+    """The machines of a batch as the core takes them, and which of the client's rows its samples are."""
+    return {**{name: arrived(value) for name, value in machines.items()}, "origins": origins}
 
 
 def _owned(answer: dict[str, Any]) -> dict[str, Any]:

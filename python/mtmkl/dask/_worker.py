@@ -19,9 +19,9 @@ from distributed import get_worker
 from numpy.typing import NDArray
 
 from .. import _core
-from .._base import MKLEstimator, Vector, weigh
-from .._types import Limits, Set, Task
-from ._pieces import Piece, aligned, squares
+from .._base import MKLEstimator, Vector
+from .._types import Limits
+from ._pieces import Piece, aligned, wired
 
 #: Bytes of the part of a worker's memory that kernel matrices may take: the rest is for data, for what passes, and for Dask.
 SHARE_OF_MEMORY = 0.7
@@ -54,21 +54,10 @@ class Recipe:
     normalize: str
     machine: str
     #: A factor of the weights of each task.
-    shares: list[float]
+    shares: Vector
     target_scale: str
     definiteness: str
     limits: Limits
-
-
-@dataclass(frozen=True)
-class Sets:
-    """The sample sets and tasks of a batch."""
-
-    names: list[str]
-    rows: NDArray[np.float64]
-    origins: list[NDArray[np.intp]]
-    tasks: list[Task]
-    totals: list[float]
 
 
 @dataclass
@@ -76,7 +65,7 @@ class Entry:
     """A batch on this worker."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    sets: Sets | None = None
+    sets: _core.Sets | None = None
     batch: _core.Batch | None = None
     #: By which the client knows that an evaluation is the very one that it was told of.
     tokens: dict[int, str] = field(default_factory=dict)
@@ -107,28 +96,31 @@ def forget(run: str, number: int | None = None, dask_worker: Any = None) -> None
             del known[key]
 
 
-def _sets(piece: Piece, frame: Frame) -> Sets:
+def _sets(piece: Piece, frame: Frame) -> _core.Sets:
     """Sample sets and tasks of the rows, as one machine makes them."""
     estimator = frame.estimator
     framed = _core.Frame(frame.columns, frame.scales, frame.target, frame.task, json.dumps(frame.goal))
-    rows = framed.scaled(aligned(piece.rows))
-    values: Vector | None = None
-    weights, factors = aligned(piece.weights), None
-    if frame.classes is not None and piece.targets is not None:
+    targets, weights = piece.targets, aligned(piece.weights)
+    prices: list[float] | str | None = None
+    if frame.classes is not None and piece.classes is not None and targets is not None:
         place = {value: at for at, value in enumerate(frame.classes.tolist())}
-        codes = np.array([place[value] for value in piece.targets.tolist()], dtype=np.intp)
+        targets = np.array([place[value] for value in piece.classes.tolist()], dtype=np.float64)[targets]
         by_class = estimator._class_weights()
         if by_class is not None:
-            weights = np.where(by_class[codes] > 0, weights, 0.0)
-        values, factors = codes.astype(np.float64), estimator._class_factors(codes, by_class)
-    elif piece.targets is not None:
-        values = aligned(piece.targets)
-    named = None if piece.tasks is None else [piece.names[code] for code in piece.tasks.tolist()]
-    found = _core.sample_sets(rows, named, frame.only, aligned(weights), values)
-    names = [name for name, _, _ in found]
-    origins = [own.astype(np.intp) for _, own, _ in found]
-    tasks, totals = estimator._tasks(framed, names, origins, [count for _, _, count in found], values, factors)
-    return Sets(names, rows, origins, tasks, totals)
+            # What costs nothing is not there.
+            weights = np.where(by_class[targets.astype(np.intp)] > 0, weights, 0.0)
+        if estimator.class_weight is not None:
+            prices = "balanced" if by_class is None else by_class.tolist()
+    return _core.Sets(
+        framed,
+        wired(piece.rows),
+        piece.names,
+        None if piece.tasks is None else aligned(piece.tasks, np.int32),
+        frame.only,
+        weights,
+        None if targets is None else aligned(targets),
+        prices,
+    )
 
 
 def as_it_is(value: Any) -> Any:
@@ -152,26 +144,18 @@ def describe(call: dict[str, Any], piece: Piece, frame: Frame) -> dict[str, Any]
         entry = _entry(call["run"], call["batch"])
         with entry.lock:
             entry.sets = sets = _sets(piece, frame)
-            machines: list[list[str]] = [[] for _ in sets.names]
-            for task in sets.tasks:
-                machines[task["samples"]].append(task["name"])
-            measured: list[NDArray[np.float64]] = []
-            for own in sets.origins:
-                rows = np.ascontiguousarray(sets.rows[own])
-                measured.append(rows[_core.measured_rows(rows, call["sets"]).astype(np.intp)])
-            used = np.concatenate(sets.origins)
-            together = sets.rows if len(used) == len(sets.rows) else sets.rows[used]
-            mean = together.mean(axis=0)
+            measured, counts = sets.measured(call["sets"])
+            rows = sets.rows.astype(np.int64)
             return {
                 "names": sets.names,
-                "machines": machines,
+                "machines": sets.machines,
+                "sets": sets.sets,
                 "totals": sets.totals,
-                "samples": [len(own) for own in sets.origins],
-                # One array of all sets, which are cut apart again by their lengths: thousands of small ones take Dask long to send.
-                "origins": piece.positions[used],
-                "measured": np.concatenate(measured),
-                "measured_samples": [len(own) for own in measured],
-                "moments": (float(len(together)), mean, squares(together, None, mean)),
+                "samples": sets.samples,
+                "origins": rows + piece.positions.start if isinstance(piece.positions, range) else piece.positions[rows],
+                "measured": measured,
+                "measured_samples": counts,
+                "moments": sets.moments(),
             }
 
     return _named(work)
@@ -182,20 +166,15 @@ def _prepared(call: dict[str, Any], entry: Entry, piece: Piece | None, recipe: R
     if entry.batch is None:
         assert piece is not None and recipe is not None
         sets = entry.sets or _sets(piece, recipe.frame)
-        weigh(sets.tasks, recipe.shares, sets.origins)
         entry.sets = None
-        columns = recipe.frame.columns
-        made: list[Set] = [
-            {"values": sets.rows, "columns": columns, "grams": [], "origin": own.tolist(), "tasks": None} for own in sets.origins
-        ]
         entry.batch = _core.Batch(
             kernels=list(recipe.kernels),
             machine=recipe.machine,
             normalize=recipe.normalize,
             target_scale=recipe.target_scale,
             definiteness=recipe.definiteness,
-            sets=made,
-            tasks=sets.tasks,
+            sets=sets,
+            shares=aligned(recipe.shares),
             limits={**recipe.limits, "threads": get_worker().state.nthreads, "memory_limit": _memory(recipe.limits["memory_limit"])},
         )
         entry.tokens.clear()
@@ -289,7 +268,7 @@ def finer(call: dict[str, Any], piece: Piece | None, recipe: Recipe | None) -> d
 
 
 def finish(call: dict[str, Any], piece: Piece | None, recipe: Recipe | None) -> dict[str, Any]:
-    """The machines of the answer and the mixtures that prove its bound, as a model; or which evaluations are lost.
+    """The machines of the answer and the mixtures that prove its bound; or which evaluations are lost.
 
     With ``thetas`` lost ones are found again at the same θ. Those are other machines than the ones that the solver was told of, so that
     ``prove`` is to be asked for: what is proven is then proven by the very machines that are in the model.
@@ -302,8 +281,8 @@ def finish(call: dict[str, Any], piece: Piece | None, recipe: Recipe | None) -> 
             return {"missing": missing}
         for number in missing:
             _evaluated(entry, batch, number, call["thetas"][number], {**call, "curvature": False, "keep": needed})
-        arguments = (aligned(call["theta"]), call["machines"], call["mixtures"])
-        proof = batch.prove(*arguments) if call["prove"] else None
-        return {"missing": [], "found_again": len(missing), "proof": proof, "model": batch.model(*arguments).to_bytes()}
+        machines = (call["machines"], call["mixtures"])
+        proof = batch.prove(aligned(call["theta"]), *machines) if call["prove"] else None
+        return {"missing": [], "found_again": len(missing), "proof": proof, "machines": batch.machines(*machines, call["rows"])}
 
     return _on_engine(call, piece, recipe, work)

@@ -61,9 +61,15 @@ pub(crate) fn terms(sharing: &Json, tasks: usize, kernels: usize) -> Result<Vec<
                 radius: read.radius(sharing)?,
             })]
         }
-        "fixed" => vec![read.common(Set::Fixed {
-            weights: numbers(&sharing["weights"])?,
-        })],
+        "fixed" => {
+            let weights = numbers(&sharing["weights"])?;
+            vec![if tasks > 1 && weights.len() == tasks * kernels {
+                let rows = weights.chunks(kernels).map(<[f64]>::to_vec);
+                read.each(Members::Given(rows.collect()))
+            } else {
+                read.common(Set::Fixed { weights })
+            }]
+        }
         "uniform" => vec![read.common(Set::Fixed { weights: uniform() })],
         "sum" => {
             let terms = sharing["terms"].as_array().map_or(&[][..], Vec::as_slice);

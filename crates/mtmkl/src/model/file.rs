@@ -21,6 +21,8 @@ use crate::run::Pass;
 
 /// The one metadata key.
 const KEY: &str = "mtmkl";
+/// The note of a model whose machines are in other files: what it would predict means nothing.
+pub const ELSEWHERE: &str = "machines-elsewhere";
 
 /// A tensor to be written.
 pub(super) struct Tensor {
@@ -264,6 +266,20 @@ impl Model {
     /// When they are not a model that this version can read; sizes and indices are checked before they are used. [`Error::Unknown`] names
     /// a kernel, a machine or a sharing that the registry does not have.
     pub fn from_bytes_with(registry: &Registry, bytes: &[u8]) -> Result<Self> {
+        let model = Self::from_bytes_anyhow(registry, bytes)?;
+        if model.notes.contains_key(ELSEWHERE) {
+            return Err(format_error(
+                "its machines are in the other files of its folder: load the folder, mtmkl.load(FOLDER) in Python",
+            ));
+        }
+        Ok(model)
+    }
+
+    /// The same, wherever the machines are: one whose machines are elsewhere ([`ELSEWHERE`]) has weights, names and certificate only.
+    ///
+    /// # Errors
+    /// As [`Model::from_bytes_with`], but for that.
+    pub fn from_bytes_anyhow(registry: &Registry, bytes: &[u8]) -> Result<Self> {
         let (_, metadata) =
             SafeTensors::read_metadata(bytes).map_err(|error| format_error(error.to_string()))?;
         let header = metadata

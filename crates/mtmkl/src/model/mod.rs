@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use file::ELSEWHERE;
+pub use join::Machines;
 pub use parts::Part;
 pub use predict::{CrossGram, Input};
 pub use write::{WholeFile, check_writable, write_whole};
@@ -137,11 +139,12 @@ pub struct Model {
 }
 
 impl SupportSet {
-    /// What these tasks on a sample set need of it.
+    /// What these tasks on a sample set need of it; its rows by their positions only, where somebody else has them.
     fn of<'a>(
         set: &Samples,
         tasks: impl Iterator<Item = (&'a Task, &'a Fitted)>,
         kernels: &[KernelView],
+        with_rows: bool,
     ) -> Self {
         let mut used = vec![false; set.count()];
         for (task, machine) in tasks {
@@ -164,7 +167,11 @@ impl SupportSet {
         };
         Self {
             columns: set.columns().to_vec(),
-            rows: set.rows().select(positions.iter().copied()),
+            rows: if with_rows {
+                set.rows().select(positions.iter().copied())
+            } else {
+                RowValues::default()
+            },
             samples: set.count(),
             given_diagonals: given.map(diagonal).collect(),
             unit_diagonals,
@@ -218,17 +225,18 @@ impl Model {
         units: &[TargetUnit],
         sharing: &Sharing,
         weights: &Parts,
-        fitted: Vec<Fitted>,
-        witness: Vec<Vec<f64>>,
+        fitted: &[Fitted],
+        witness: &[Vec<f64>],
         outcome: Outcome,
     ) -> Self {
-        let theta = sharing.theta(weights);
+        let machines = Machines::of(spec, sets, tasks, units, fitted, witness, true);
         Self {
+            sharing: spec.sharing.clone(),
             parts: parts::labelled(sharing, weights),
             common: sharing.common(weights),
             specific: sharing.specific(weights),
             outcome,
-            ..Self::part(spec, sets, tasks, units, theta, fitted, witness)
+            ..Self::part(machines, sharing.theta(weights))
         }
     }
 

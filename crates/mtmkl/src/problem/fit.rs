@@ -147,8 +147,8 @@ impl Solved {
             &problem.units,
             sharing,
             &solution.parts,
-            fitted,
-            witness,
+            &fitted,
+            &witness,
             outcome,
         )
     }

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Shape};
 use crate::machine::MachineSpec;
-use crate::model::{Model, Outcome, Seconds};
+use crate::model::{Machines, Model, Outcome, Seconds};
 use crate::pool::Pool;
 use crate::run::Status;
 use crate::sharing::{Parts, Sharing, SharingSpec};
@@ -74,17 +74,11 @@ impl OuterProblem {
         solver.solve(engine, &self.sharing, found.as_ref(), &mut run)
     }
 
-    /// The model of an answer whose machines were fitted in parts (see `model/join.rs`).
+    /// The model of an answer whose machines were fitted elsewhere.
     ///
     /// # Errors
-    /// When the parts are not those of this problem's tasks.
-    pub fn model(
-        &self,
-        solution: Solution,
-        seconds: Seconds,
-        parts: &[Model],
-        order: &[(usize, usize)],
-    ) -> Result<Model> {
+    /// When these are not as many as the problem has tasks.
+    pub fn model(&self, solution: Solution, seconds: Seconds, machines: Machines) -> Result<Model> {
         let outcome = Outcome {
             status: solution.status,
             objective: solution.objective,
@@ -97,9 +91,8 @@ impl OuterProblem {
             trace: solution.trace,
             seconds,
         };
-        Model::joined(
-            parts,
-            order,
+        Model::of_machines(
+            machines,
             &self.spec,
             &self.sharing,
             &solution.parts,

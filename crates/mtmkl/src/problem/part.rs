@@ -1,34 +1,57 @@
-//! Some tasks of a larger problem, whose θ comes from elsewhere: their machines as a model that is joined with the others'.
+//! Some tasks of a larger problem, whose θ comes from elsewhere: their machines, to be joined with the others'.
 
 use super::{Prepared, Proven};
 use crate::engine::Fitted;
 use crate::error::Result;
 use crate::grid::Grid;
-use crate::model::Model;
+use crate::model::{Machines, Model};
+use crate::run::Status;
 
 impl Prepared {
-    /// The machines and witnesses of these tasks at θ as a model of its own, to be joined with the others' ([`OuterProblem::model`](super::OuterProblem::model)): its weights and its
-    /// certificate are not those of the whole.
+    /// These machines and witnesses with what they need of the samples, to be joined with the others' ([`Machines::joined`]); without rows for
+    /// whoever has the samples.
     ///
     /// # Errors
     /// When these are not machines of this problem's tasks.
-    pub fn part_model(
+    pub fn machines(
         &self,
-        theta: &Grid,
-        fitted: Vec<Fitted>,
-        witness: Vec<Vec<f64>>,
-    ) -> Result<Model> {
+        fitted: &[Fitted],
+        witness: &[Vec<f64>],
+        with_rows: bool,
+    ) -> Result<Machines> {
         let problem = self.problem();
-        problem.check_machines(&fitted, &witness)?;
-        Ok(Model::part(
+        problem.check_machines(fitted, witness)?;
+        Ok(Machines::of(
             problem.spec(),
             problem.samples(),
             problem.tasks(),
             &problem.units,
-            theta.clone(),
             fitted,
             witness,
+            with_rows,
         ))
+    }
+
+    /// The same as a model that can be used alone, with what it proves. It states what is true of these tasks at these weights (`model/join.rs`); `allowed`
+    /// is how far objective and bound of the whole may be apart, and `status` how the whole ended. `None` where a kernel cannot be made from rows.
+    ///
+    /// # Errors
+    /// As [`Prepared::machines`] and [`Prepared::prove`].
+    pub fn standing_part(
+        &self,
+        theta: &Grid,
+        fitted: &[Fitted],
+        witness: &[Vec<f64>],
+        allowed: f64,
+        status: Status,
+    ) -> Result<Option<(Model, Proven)>> {
+        let Some(proven) = self.prove(theta, fitted, witness)? else {
+            return Ok(None);
+        };
+        let machines = self.machines(fitted, witness, true)?;
+        let model = Model::part(machines, theta.clone());
+        let model = model.standing_alone(&proven, allowed, status);
+        Ok(Some((model, proven)))
     }
 
     /// What these machines and witnesses prove, task by task; `None` where a kernel cannot be made from rows.

@@ -32,7 +32,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 pub use box_simplex::BoxSimplex;
-pub use fixed::Fixed;
+pub use fixed::{Fixed, FixedRows};
 pub use group::Group;
 pub use level::Level;
 pub use lift::{Common, Independent};
