@@ -2,8 +2,8 @@
 
     python bench/library_peers.py FOLDER
 
-Prints the part of docs/library.md about them. What a peer found is judged by the primal objective of its own coefficients, with the best offset for them,
-against the stored bounds: nothing of ours is asked.
+Prints the part of docs/library.md about them. What a peer found is judged by the primal objective of its own coefficients, with the
+best offset for them, against the stored bounds: nothing of ours is asked.
 """
 
 from __future__ import annotations
@@ -30,6 +30,18 @@ TOLERANCE = 1e-6
 ASKED = {"as it is": None, "tol=1e-10": 1e-10}
 # Fits of which the fastest counts.
 REPEATS = 3
+
+HEAD = """scikit-learn {sklearn} can state {stated} of the {all}: those whose weights are known beforehand (given, equal, or of
+one kernel). It learns none. What it found is judged by the primal objective of its coefficients with the best offset for them, in
+NumPy, against the stored bounds. *Solved*: within {tolerance:.0e} of the optimum. *Sure*: it ended without a warning, and that is
+all that it says. Kernels are given; seconds are of the fits alone, one thread, the fastest of {repeats}, ours with kernels, limits
+and certificate.
+"""
+
+TAIL = """
+Of the others that pip installs, MKLpy's learners take weights by a rule or for another margin, so that none of these optima is
+theirs, and himalaya's ridge with given weights is KernelRidge. Systems that could state more of them
+([SHOGUN, SMO-MKL, SPG-GMKL](development/benchmarks.md)) have to be built by hand."""
 
 # f = Kβ of a fit; ½‖w‖² or ‖w‖² follows from both.
 Fitted = tuple[np.ndarray, np.ndarray]
@@ -149,12 +161,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     stored = json.loads((folder / "problems.json").read_text())
     stated = [problem for problem in stored["stated"] if problem["tasks"][0]["machine"]["name"] in PEERS]
-    print(
-        f"scikit-learn {sklearn.__version__} can state {len(stated)} of the {stored['all']}: those whose weights are known beforehand (given, equal, or of one kernel). It learns none."
-        f" What it found is judged by the primal objective of its coefficients with the best offset for them, in NumPy, against the stored bounds."
-        f" *Solved*: within {TOLERANCE:.0e} of the optimum. *Sure*: it ended without a warning, and that is all that it says. Kernels are given; seconds are of the fits alone, one thread, the fastest of {REPEATS},"
-        " ours with kernels, limits and certificate.\n"
-    )
+    print(HEAD.format(sklearn=sklearn.__version__, stated=len(stated), all=stored["all"], tolerance=TOLERANCE, repeats=REPEATS))
     print("| peer | asked for | stated | sure | of these solved | farthest off | seconds | ours, solved | ours, seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, (title, _) in PEERS.items():
@@ -173,10 +180,7 @@ def main() -> None:
                 f"| {title} | {asked} | {len(own)} | {len(sure)} | {solved} | {farthest:.0e} | {seconds:.4f} "
                 f"| {sum(answer['solved'] for answer in ours)} | {sum(answer['seconds'] for answer in ours):.4f} |"
             )
-    print(
-        "\nOf the others that pip installs, MKLpy's learners take weights by a rule or for another margin, so that none of these optima is theirs, and himalaya's ridge with given weights is KernelRidge."
-        " Systems that could state more of them ([SHOGUN, SMO-MKL, SPG-GMKL](development/benchmarks.md)) have to be built by hand."
-    )
+    print(TAIL)
 
 
 if __name__ == "__main__":
