@@ -309,11 +309,11 @@ fn main() -> ExitCode {
             report(run(docs::SITE, &[]))
         }
         Some((command, [flag])) if command == "release" && flag == "--check" => release::check(),
-        Some((command, [])) if command == "library" => library::run(),
+        Some((command, further)) if command == "library" => library::run(further),
         Some((command, further)) if command == "soak" => soak::run(further),
         _ => {
             eprintln!(
-                "usage: cargo xtask test | python | docs | library | release --check | bench [OPTIONS] (bench --help lists them) | \
+                "usage: cargo xtask test | python | docs | library [--peers] | release --check | bench [OPTIONS] (bench --help lists them) | \
                  soak [--only PART] [--minutes MINUTES] [--seed SEED] | fuzz [TARGET…]"
             );
             ExitCode::from(2)

@@ -1,5 +1,5 @@
 //! The problem library: `library` runs it and prints the page (docs/library.md), `library run FILE` does so with other lines; `library bounds FILE` reads lines of problems and prints them again, with
-//! bounds for those that have none.
+//! bounds for those that have none; `library export FOLDER` writes those that can be stated with one kernel, for peers.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -76,8 +76,20 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        ["export", folder] => match library::export(&library::problems(), folder.as_ref()) {
+            Ok(count) => {
+                println!("{count} problems in {folder}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("{folder}: {error}");
+                ExitCode::from(2)
+            }
+        },
         _ => {
-            eprintln!("usage: library | library run FILE | library bounds FILE");
+            eprintln!(
+                "usage: library | library run FILE | library bounds FILE | library export FOLDER"
+            );
             ExitCode::from(2)
         }
     }

@@ -3,11 +3,13 @@
 //! `problems.jsonl` has a line for each: how its samples are made, kernels, machine, sharing, and the interval that holds J*.
 
 mod data;
+mod export;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 pub use data::{Source, Twist};
+pub use export::export;
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{Error, Fitting, Status};
