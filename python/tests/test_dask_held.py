@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
@@ -213,7 +214,7 @@ def test_a_folder_is_written_whole_or_not_at_all(client, table, tmp_path, progra
     own.to_csv(tmp_path / "own.csv", index=False)
     done = subprocess.run([program, "predict", folder / first["file"], tmp_path / "own.csv"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == far.predict(own).tolist()
+    assert pd.read_csv(io.StringIO(done.stdout))["prediction"].tolist() == far.predict(own).tolist()
     # Without Dask it is read, a file at a time.
     code = (
         "import sys; sys.modules['dask'] = sys.modules['distributed'] = None; import mtmkl, pandas, pickle; "

@@ -1,5 +1,7 @@
 //! Machines in arrays: what crosses from a worker to the client at the end of a fit. Of many machines Python sees a dozen arrays, not objects.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use mtmkl::model::{Machines, SupportSet, TaskModel, Witness};
 use mtmkl::{RowValues, TargetUnit};
 use numpy::{IntoPyArray, PyReadonlyArray1};
@@ -118,6 +120,9 @@ pub(crate) struct Part<'py> {
     origins: Option<PyReadonlyArray1<'py, i64>>,
 }
 
+/// Support rows of the next sample set, by its number of samples and the positions among them.
+type Choose<'a> = Box<dyn FnMut(usize, &[usize]) -> PyResult<RowValues> + 'a>;
+
 fn unfitting() -> PyErr {
     PyValueError::new_err("the arrays of the machines do not fit each other")
 }
@@ -171,8 +176,8 @@ impl Part<'_> {
                     rows: rows(samples, &positions)?,
                     positions,
                     samples,
-                    given_diagonals: Default::default(),
-                    unit_diagonals: Default::default(),
+                    given_diagonals: BTreeMap::new(),
+                    unit_diagonals: BTreeSet::new(),
                     origins: None,
                 })
             })
@@ -184,7 +189,7 @@ impl Part<'_> {
         &'a self,
         frame: &'a Frame,
         all: Option<&'a Unscaled<'_>>,
-    ) -> PyResult<Box<dyn FnMut(usize, &[usize]) -> PyResult<RowValues> + 'a>> {
+    ) -> PyResult<Choose<'a>> {
         if let Some(rows) = &self.rows {
             let (rows, mut first) = (rows.read()?, 0);
             return Ok(Box::new(move |_, positions| {

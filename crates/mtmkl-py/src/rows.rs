@@ -229,17 +229,13 @@ impl Stack {
 
     /// The rows, handed over.
     pub(crate) fn hand_over(self, py: Python<'_>) -> PyResult<Stacked<'_>> {
-        Ok(match self.sparse {
-            Some((offsets, columns)) => Stacked::Sparse((
-                offsets.into_pyarray(py),
-                columns.into_pyarray(py),
-                self.values.into_pyarray(py),
-                self.width,
-            )),
-            None => {
-                let shape = [self.count, self.width];
-                Stacked::Dense(self.values.into_pyarray(py).reshape(shape)?)
-            }
-        })
+        if let Some((offsets, columns)) = self.sparse {
+            let (offsets, columns) = (offsets.into_pyarray(py), columns.into_pyarray(py));
+            let values = self.values.into_pyarray(py);
+            return Ok(Stacked::Sparse((offsets, columns, values, self.width)));
+        }
+        let shape = [self.count, self.width];
+        let values = self.values.into_pyarray(py).reshape(shape)?;
+        Ok(Stacked::Dense(values))
     }
 }

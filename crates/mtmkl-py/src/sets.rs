@@ -187,7 +187,9 @@ impl Sets {
             let mut counts = Vec::new();
             for set in samples {
                 let (rows, chosen) = (set.rows(), measured_rows(set, sets));
-                chosen.iter().for_each(|&row| all.push(rows, row));
+                for &row in &chosen {
+                    all.push(rows, row);
+                }
                 counts.push(chosen.len());
             }
             (all, counts)
@@ -207,7 +209,9 @@ impl Sets {
                 means[column] += x;
                 zeros[column] -= 1;
             });
-            means.iter_mut().for_each(|sum| *sum /= count as f64);
+            for sum in &mut means {
+                *sum /= count as f64;
+            }
             // Zeros that are not there are as far from the mean as it is from them.
             let of_zeros = zeros.iter().zip(&means);
             let of_zeros = of_zeros.map(|(&zeros, mean)| zeros as f64 * mean * mean);

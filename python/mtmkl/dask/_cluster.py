@@ -96,8 +96,12 @@ class Cluster:
         Raises `ClusterError` where there is none within the time-out, or the scheduler does not answer.
         """
         started = time.monotonic()
+        is_answered = True
         while True:
             left = self.timeout - (time.monotonic() - started)
+            if left <= 0 and not is_answered:
+                # It went away, and the client has not noticed yet.
+                raise self._gone()
             if left <= 0:
                 raise ClusterError(
                     f"the cluster has no workers after {self.timeout:g} seconds; start some, cluster.scale(2), or give them more time, "
@@ -107,9 +111,11 @@ class Cluster:
                 found = await asyncio.wait_for(self.client.scheduler.ncores(workers=None), left)
             except (TimeoutError, OSError, CommClosedError) as error:
                 if self.client.status == "running" and not isinstance(error, TimeoutError):
+                    is_answered = False
                     await asyncio.sleep(min(0.2, max(left, 0.01)))
                     continue
                 raise self._gone() from None
+            is_answered = True
             if found:
                 return dict(found)
             await asyncio.sleep(min(0.1, left))
@@ -140,16 +146,16 @@ class Cluster:
                 done, _ = await asyncio.wait({task}, timeout=_LOOK)
                 if done:
                     return task.result()
-                is_well = self.client.status == "running"
+                is_answered = is_well = self.client.status == "running"
                 if is_well:
                     try:
                         is_well = bool(await asyncio.wait_for(self.client.scheduler.ncores(workers=None), max(self.timeout, 1.0)))
                     except (TimeoutError, OSError, CommClosedError):
-                        is_well = False
+                        is_answered = is_well = False
                 now = time.monotonic()
                 missing_since = None if is_well else missing_since or now
                 if missing_since is not None and now - missing_since > self.timeout:
-                    if self.client.status != "running":
+                    if not is_answered:
                         raise self._gone()
                     raise ClusterError(
                         f"the cluster has had no workers for {self.timeout:g} seconds; the fit is lost: start some and fit again"

@@ -14,6 +14,9 @@ use crate::run::Status;
 use crate::sharing::{Parts, Reach, Sharing, SharingSpec};
 use crate::solver::relative_gap;
 
+/// A sample set with its machines, until it is asked for.
+type Waiting = Option<(SupportSet, Vec<TaskModel>)>;
+
 /// The machines of some tasks, and the samples that they need: all of a model but its weights and its certificate.
 #[derive(Debug, Clone)]
 pub struct Machines {
@@ -80,7 +83,7 @@ impl Machines {
         } = first;
         let of_first = (first.sets, first.tasks);
         let others = parts.map(|part| (part.sets, part.tasks));
-        let mut left: Vec<Vec<Option<(SupportSet, Vec<TaskModel>)>>> = Vec::new();
+        let mut left: Vec<Vec<Waiting>> = Vec::new();
         for (sets, tasks) in std::iter::once(of_first).chain(others) {
             let mut own: Vec<_> = sets
                 .into_iter()
