@@ -101,6 +101,15 @@ pub fn widths(columns: usize, widths: usize) -> Result<Vec<KernelView>, Error> {
         .collect()
 }
 
+/// The arguments of a program that takes so many, which `usage` names.
+///
+/// # Errors
+/// When there are more or fewer.
+pub fn arguments<const COUNT: usize>(usage: &str) -> Result<[String; COUNT], String> {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    given.try_into().map_err(|_| format!("usage: {usage}"))
+}
+
 /// The most memory that this process held so far, in bytes; none where the system does not say.
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -31,10 +31,8 @@ fn writing(count: usize, threads: usize) -> (f64, f64) {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [n, d, m, columns, threads, repeats] = arguments.as_slice() else {
-        return Err("usage: build_grams SAMPLES COLUMNS KERNELS all|single THREADS REPEATS".into());
-    };
+    let [n, d, m, columns, threads, repeats] =
+        mtmkl_bench::arguments("build_grams SAMPLES COLUMNS KERNELS all|single THREADS REPEATS")?;
     let (n, d, m): (usize, usize, usize) = (n.parse()?, d.parse()?, m.parse()?);
     let kernels = mtmkl_bench::gaussians(m, d, columns == "single")?;
     let problem = mtmkl_bench::problem(n, d, 1, kernels)?;

@@ -12,12 +12,9 @@ use mtmkl::sharing::SharingSpec;
 use mtmkl::{Fitting, Problem, ProblemSpec};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [n, d, widths, p, tolerance, threads, limit] = arguments.as_slice() else {
-        return Err(
-            "usage: many_kernels SAMPLES COLUMNS WIDTHS P TOLERANCE THREADS MEMORY_LIMIT".into(),
-        );
-    };
+    let [n, d, widths, p, tolerance, threads, limit] = mtmkl_bench::arguments(
+        "many_kernels SAMPLES COLUMNS WIDTHS P TOLERANCE THREADS MEMORY_LIMIT",
+    )?;
     let (n, d, widths): (usize, usize, usize) = (n.parse()?, d.parse()?, widths.parse()?);
     let (samples, task) = mtmkl_bench::noisy(n, d)?;
     let kernels = mtmkl_bench::widths(d, widths)?;

@@ -106,10 +106,8 @@ fn problem(tasks: usize, samples: usize, many: usize, sharing: SharingSpec) -> R
 }
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [tasks, samples, many, sharing, tolerance] = arguments.as_slice() else {
-        return Err("usage: outer TASKS SAMPLES KERNELS SHARING TOLERANCE".into());
-    };
+    let [tasks, samples, many, sharing, tolerance] =
+        mtmkl_bench::arguments("outer TASKS SAMPLES KERNELS SHARING TOLERANCE")?;
     let sharing = match sharing.as_str() {
         "pscs" => SharingSpec::pscs(2.0, 1.0, 1.0),
         "group" => SharingSpec::group(2.0, 1.0, 1.0),

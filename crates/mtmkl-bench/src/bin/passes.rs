@@ -146,10 +146,8 @@ fn trees(tasks: usize) -> impl Iterator<Item = SharingSpec> {
 }
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [samples, kernels, tasks, tolerance, threads, limit] = arguments.as_slice() else {
-        return Err("usage: passes SAMPLES KERNELS TASKS TOLERANCE THREADS TIME_LIMIT".into());
-    };
+    let [samples, kernels, tasks, tolerance, threads, limit] =
+        mtmkl_bench::arguments("passes SAMPLES KERNELS TASKS TOLERANCE THREADS TIME_LIMIT")?;
     let (n, m, tasks): (usize, usize, usize) = (samples.parse()?, kernels.parse()?, tasks.parse()?);
     let (tolerance, threads): (f64, usize) = (tolerance.parse()?, threads.parse()?);
     let limit = Duration::try_from_secs_f64(limit.parse()?)?;

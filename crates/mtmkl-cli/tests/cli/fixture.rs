@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+#[cfg(unix)]
+use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::{Child, ChildStderr};
 use std::process::{Command, Stdio};
 
 use mtmkl::random::Random;
@@ -114,6 +118,57 @@ fn ran(output: std::process::Output) -> Ran {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// The paper's algorithm does not reach this gap in any time we would wait.
+#[cfg(unix)]
+const LONG: &str = "fit noise.csv --target label --task site --solver epf --p 1.1 --q 1 --C 10 --tol 1e-12 --max-passes 1000000 -v -o m";
+
+/// A signal by its flag of `kill`.
+#[cfg(unix)]
+pub(crate) fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+/// How it ended; a program that does not is killed.
+#[cfg(unix)]
+pub(crate) fn ended(mut child: Child) -> std::process::ExitStatus {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if begun.elapsed() > std::time::Duration::from_secs(30) {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// A fit of `noise.csv` that goes on and on, after its first passes, and what reads what it says.
+#[cfg(unix)]
+pub(crate) fn fitting(
+    command: &mut Command,
+    further: &str,
+) -> (Child, Lines<BufReader<ChildStderr>>) {
+    let mut child = command
+        .args(LONG.split(' '))
+        .args(further.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    for _ in 0..3 {
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.starts_with("pass "), "{line}");
+    }
+    (child, lines)
 }
 
 /// The program's name.

@@ -1,6 +1,8 @@
 //! Limits and Ctrl-C: the best model so far, its gap, exit 1.
 
 use crate::fixture::{Folder, noise, two_tasks};
+#[cfg(unix)]
+use crate::fixture::{ended, fitting, send};
 
 #[test]
 fn limits_keep_the_best_model() {
@@ -31,29 +33,12 @@ fn limits_keep_the_best_model() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_best_model() {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::{Command, Stdio};
+    use std::io::Read;
 
     let folder = Folder::new();
     folder.file("noise.csv", noise(400));
-    // The paper's algorithm does not reach this gap in any time we would wait.
-    let mut child = folder
-        .command()
-        .args("fit noise.csv --target label --task site --solver epf --p 1.1 --q 1 --C 10 --tol 1e-12 --max-passes 1000000 -v -o m --report page.html".split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    for _ in 0..3 {
-        let line = lines.next().unwrap().unwrap();
-        assert!(line.starts_with("pass "), "{line}");
-    }
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    let (mut child, lines) = fitting(&mut folder.command(), "--report page.html");
+    send("-INT", &child);
     // The rest of the trace has to be read, or the program waits for it.
     let trace = std::thread::spawn(move || lines.map_while(Result::ok).count());
     let mut text = String::new();
@@ -63,7 +48,7 @@ fn ctrl_c_keeps_the_best_model() {
         .unwrap()
         .read_to_string(&mut text)
         .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(ended(child).code(), Some(1));
     trace.join().unwrap();
     assert!(text.contains("Not converged (stopped): within "), "{text}");
     assert!(text.contains("Model saved to m"), "{text}");
@@ -79,10 +64,10 @@ fn ctrl_c_keeps_the_best_model() {
 #[test]
 fn ctrl_c_while_reading_ends_at_once() {
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     let folder = Folder::new();
-    let mut child = folder
+    let child = folder
         .command()
         .args(["fit", "-", "--target", "label"])
         .stdin(Stdio::piped())
@@ -92,12 +77,8 @@ fn ctrl_c_while_reading_ends_at_once() {
         .unwrap();
     // Long enough to be reading; were it shorter, the signal would end it all the same.
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    send("-INT", &child);
+    assert_eq!(ended(child).signal(), Some(2));
 }
 
 /// Whoever has no time for the fit has none for the scores of many rows either.

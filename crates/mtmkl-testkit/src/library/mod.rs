@@ -16,19 +16,12 @@ use mtmkl::{Error, Fitting, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::bracket;
-use crate::conic;
 use crate::statement::{Statement, targets_of};
 
 /// The problems with their bounds.
 const PROBLEMS: &str = include_str!("problems.jsonl");
 /// The relative gap that is asked for.
 pub const TOLERANCE: f64 = 1e-6;
-/// Bounds further apart than this part of J* are improved by cutting planes, …
-const WIDE: f64 = 1e-8;
-/// … unless J* is this small beside what it is the sum of: zero, as far as can be seen.
-const NOTHING: f64 = 1e-6;
-/// So many planes.
-const ROUNDS: usize = 60;
 /// What rounding may do to the bounds: this part of the largest of what they are sums of.
 const ROUNDING: f64 = 1e-13;
 
@@ -137,16 +130,13 @@ impl Recipe {
     pub fn new_bounds(&self) -> Result<Bounds, String> {
         let statement = self.statement().ok_or("no data")?;
         let (tasks, terms) = statement.conic().ok_or("not stated for the conic solver")?;
-        let optimum = conic::optimum(&tasks, &terms);
-        let (mut low, mut high) = bracket::interval(&tasks, &terms, &optimum.alpha, &optimum.theta);
-        let mut by = "conic";
-        if high - low > WIDE * high.abs() && high.abs() > NOTHING * optimum.unit {
-            let (alpha, theta) = conic::cutting(&tasks, &terms, &optimum.theta, ROUNDS);
-            let (other_low, other_high) = bracket::interval(&tasks, &terms, &alpha, &theta);
-            (low, high) = (low.max(other_low), high.min(other_high));
-            by = "cutting planes";
-        }
-        let rounding = ROUNDING * low.abs().max(high.abs()) + 1e-3 * ROUNDING * optimum.unit;
+        let bracket::Bounds {
+            low,
+            high,
+            by,
+            unit,
+        } = bracket::bounds(&tasks, &terms);
+        let rounding = ROUNDING * low.abs().max(high.abs()) + 1e-3 * ROUNDING * unit;
         let (low, high) = (low - rounding, high + rounding);
         if low <= high {
             Ok(Bounds {

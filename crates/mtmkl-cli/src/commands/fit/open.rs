@@ -8,6 +8,7 @@ use mtmkl::TaskTree;
 use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
 use mtmkl::select::{Fold, Tasks, usual_kernels_without_targets};
+use mtmkl_table::words::size;
 use mtmkl_table::{
     Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Scaling, Table, sample, split,
     usual_scaling,
@@ -59,9 +60,33 @@ fn ledger_of(args: &FitArgs) -> Result<Ledger> {
         reason = "bytes; a float's range saturates"
     )]
     let limit = (args.memory_limit * f64::from(1 << 30)) as u64;
-    // What the system would refuse half-way is refused beforehand, with the way out. The other half is for threads, tables and the program.
-    let most = address_space().map_or(u64::MAX, |bytes| bytes / 2);
+    // What the system would refuse half-way is refused beforehand, with the way out.
+    let most = address_space().map_or(Ok(u64::MAX), |bytes| share_of(bytes, args.threads))?;
     Ok(Ledger::new(limit.min(most)))
+}
+
+/// Addresses that the C library reserves for the memory of a thread, of which next to nothing is used here.
+const OF_A_THREAD: u64 = 64 << 20;
+/// With less than this the smallest fit may be refused memory where nothing can be said any more: the allocator ends the program.
+const LEAST: u64 = 16 << 20;
+
+/// The part of an address space that is for what is learned from. As much is for tables and the program.
+fn share_of(bytes: u64, threads: usize) -> Result<u64> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        given => given,
+    };
+    let reserved = (threads as u64).saturating_mul(OF_A_THREAD);
+    let share = bytes.saturating_sub(reserved) / 2;
+    if share < LEAST {
+        bail!(
+            "the system lets the program have {} of addresses (ulimit -v), too little for {}: {} is the least; raise it, or use fewer --threads",
+            size(bytes),
+            count(threads, "thread", "threads"),
+            size(reserved.saturating_add(2 * LEAST)),
+        );
+    }
+    Ok(share)
 }
 
 /// The bytes that the system lets the program have (`ulimit -v`), where it says so and there is such a limit.

@@ -8,6 +8,8 @@ use super::{files, litter, rounds};
 use crate::fixture::noise;
 
 const MEBI: u64 = 1 << 20;
+/// The program itself, as it is loaded.
+const BEGUN: u64 = 64 * MEBI;
 
 #[test]
 fn refused_memory_costs_no_file() {
@@ -32,8 +34,13 @@ fn refused_memory_costs_no_file() {
                 good += 1;
                 assert!(Model::load(folder.path("m")).is_ok());
             }
-            // The loader's or the allocator's last word, or ours.
+            // The loader's or the allocator's last word before the program has begun, or ours.
             code => {
+                assert!(
+                    code == 2 || limit < BEGUN,
+                    "exit {code} at {limit}: {}",
+                    ran.stderr
+                );
                 assert_eq!(std::fs::read(folder.path("m")).unwrap(), before);
                 assert!(!ran.stderr.is_empty(), "exit {code} without a word");
                 refused += usize::from(code == 2);
@@ -45,6 +52,18 @@ fn refused_memory_costs_no_file() {
     assert!(good > 0 && refused + ended > 0);
     folder.run("fit two.csv --target label -o m").good();
     assert_eq!(litter(folder.root()), Vec::<String>::new());
+}
+
+#[test]
+fn too_little_to_begin_with_is_said() {
+    let folder = files();
+    let fit = "fit two.csv --target label --threads 2";
+    let said = limited(&folder, &format!("--as={}", 128 * MEBI), fit).bad();
+    assert!(
+        said.contains("128.0 MiB of addresses (ulimit -v)"),
+        "{said}"
+    );
+    assert!(said.contains("2 threads: 160.0 MiB is the least"), "{said}");
 }
 
 /// What will not fit into what the system lets the program have is known before the work.

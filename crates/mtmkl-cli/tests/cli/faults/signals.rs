@@ -1,61 +1,19 @@
 //! Signals: one asks for the best so far, two end the program at once, and a reader that goes away is no fault.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use super::files;
 use crate::PROGRAM;
-use crate::fixture::Folder;
-
-/// The paper's algorithm does not reach this gap in any time we would wait.
-const LONG: &str = "fit noise.csv --target label --task site --solver epf --p 1.1 --q 1 --C 10 --tol 1e-12 --max-passes 1000000 -v -o m";
-
-fn send(signal: &str, child: &Child) {
-    let sent = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-}
-
-/// How it ended; a program that does not is killed.
-fn ended(mut child: Child) -> ExitStatus {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if begun.elapsed() > Duration::from_secs(30) {
-            child.kill().unwrap();
-            panic!("it does not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A fit that goes on and on, after its first passes, and what reads what it says.
-fn fitting(command: &mut Command) -> (Child, std::io::Lines<BufReader<std::process::ChildStderr>>) {
-    let mut child = command
-        .args(LONG.split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    for _ in 0..3 {
-        let line = lines.next().unwrap().unwrap();
-        assert!(line.starts_with("pass "), "{line}");
-    }
-    (child, lines)
-}
+use crate::fixture::{Folder, ended, fitting, send};
 
 #[test]
 fn asked_to_end_it_keeps_the_best_so_far() {
     let folder = files();
     for signal in ["-INT", "-TERM", "-HUP"] {
-        let (mut child, lines) = fitting(&mut folder.command());
+        let (mut child, lines) = fitting(&mut folder.command(), "");
         send(signal, &child);
         let rest = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
         let mut text = String::new();
@@ -79,7 +37,7 @@ fn under_nohup_a_closed_terminal_means_nothing() {
         .arg(PROGRAM)
         .current_dir(folder.root())
         .stdin(Stdio::null());
-    let (child, mut lines) = fitting(&mut command);
+    let (child, mut lines) = fitting(&mut command, "");
     send("-HUP", &child);
     for _ in 0..20 {
         let line = lines.next().unwrap().unwrap();
@@ -119,7 +77,7 @@ fn asked_twice_it_ends_at_once() {
     std::fs::copy(folder.path("two.model"), folder.path("m")).unwrap();
     let before = std::fs::read(folder.path("m")).unwrap();
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
-        let (child, lines) = fitting(&mut folder.command());
+        let (child, lines) = fitting(&mut folder.command(), "");
         wait_until_it_waits(&child);
         send(signal, &child);
         std::thread::sleep(Duration::from_millis(200));
