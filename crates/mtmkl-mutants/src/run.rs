@@ -272,7 +272,7 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
         let lines: Vec<Finding> = files::read_lines(wanted.results)?;
         known.extend(lines.into_iter().map(|finding| (finding.id, finding)));
     }
-    let reaching = reaching(&tests);
+    let reaching = reaching(&tests, &mutants);
     let out = File::options()
         .create(true)
         .append(true)
@@ -306,16 +306,28 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// The tests that reach each mutant, quickest first.
-fn reaching(tests: &[Test]) -> BTreeMap<u32, Vec<&Test>> {
+/// The tests that reach each mutant: those beside the code first, then the quickest.
+fn reaching<'a>(tests: &'a [Test], mutants: &[Mutant]) -> BTreeMap<u32, Vec<&'a Test>> {
     let mut all: BTreeMap<u32, Vec<&Test>> = BTreeMap::new();
     for test in tests {
         for &id in &test.reached {
             all.entry(id).or_default().push(test);
         }
     }
-    for tests in all.values_mut() {
-        tests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    for mutant in mutants {
+        let path = mutant.file.trim_start_matches("crates/mtmkl/src/");
+        let place: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
+        let distance = |test: &Test| {
+            let names = test.name.split("::");
+            let shared = names.zip(&place).take_while(|(a, b)| a == *b).count();
+            place.len() - shared
+        };
+        if let Some(tests) = all.get_mut(&mutant.id) {
+            tests.sort_by(|a, b| {
+                let order = distance(a).cmp(&distance(b));
+                order.then(a.seconds.total_cmp(&b.seconds))
+            });
+        }
     }
     all
 }

@@ -536,3 +536,67 @@ fn offset_with_sum(wanted: f64, total: impl Fn(f64) -> (f64, f64)) -> f64 {
     }
     offset
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// b with the total, and how often it was asked for.
+    fn counted(wanted: f64, total: impl Fn(f64) -> (f64, f64)) -> (f64, usize) {
+        let calls = Cell::new(0);
+        let offset = offset_with_sum(wanted, |offset| {
+            calls.set(calls.get() + 1);
+            total(offset)
+        });
+        (offset, calls.get())
+    }
+
+    /// Σ 1/(1 + e^(b − z)) and minus its slope.
+    fn logistic(shift: f64) -> impl Fn(f64) -> (f64, f64) {
+        move |offset| {
+            let shares = [-2.0, -0.5, 0.3, 1.1, 2.5].map(|z| 1.0 / (1.0 + (offset - z - shift).exp()));
+            let slope = shares.iter().map(|share| share * (1.0 - share)).sum::<f64>();
+            (shares.iter().sum(), slope.max(f64::MIN_POSITIVE))
+        }
+    }
+
+    #[test]
+    fn the_offset_with_a_sum_is_found_in_a_few_steps_of_newton() {
+        for wanted in [0.5, 2.5, 4.5] {
+            let (offset, calls) = counted(wanted, logistic(0.0));
+            assert!((logistic(0.0)(offset).0 - wanted).abs() <= 1e-14 && calls <= 10, "{calls}");
+        }
+        // A straight line is met at once, and once more to see that it is.
+        let (offset, calls) = counted(-3.0, |offset| (7.0 - 2.0 * offset, 2.0));
+        assert!((offset - 5.0).abs() <= 1e-15 && calls <= 5, "{calls}");
+    }
+
+    #[test]
+    fn an_offset_far_away_is_reached_by_doubling() {
+        for shift in [100.0, 1000.0, -1000.0] {
+            let (offset, calls) = counted(2.5, logistic(shift));
+            assert!((logistic(shift)(offset).0 - 2.5).abs() <= 1e-12, "{shift}");
+            assert!(calls <= 50, "{shift}: {calls}");
+        }
+    }
+
+    #[test]
+    fn a_sum_that_nothing_has_leaves_what_is_nearest() {
+        let (above, _) = counted(6.0, logistic(0.0));
+        let (below, _) = counted(-1.0, logistic(0.0));
+        assert!(logistic(0.0)(above).0 > 5.0 - 1e-12 && logistic(0.0)(below).0 < 1e-12);
+    }
+
+    #[test]
+    fn a_bent_change_follows_its_start_and_never_uses_up_the_room() {
+        for room in [2.0, -2.0] {
+            let sign = f64::signum(room);
+            assert_eq!(bent(sign * 0.7, room), sign * 0.7);
+            assert_eq!(bent(sign, room), sign);
+            assert_eq!(bent(sign * 4.0, room), sign * 1.75);
+            let far = bent(sign * 1e6, room);
+            assert!(far.abs() < 2.0 && far.abs() > 2.0 - 1e-5);
+        }
+    }
+}
