@@ -77,10 +77,11 @@ mod tests {
         }
         assert!(progress.is_done(value, 1.0, 0.5));
         // A rise makes good for all idle rounds; one of just what is worth while is none.
-        assert!(!progress.is_done(0.0, 1.0, 1.0));
-        assert!(!progress.is_done(1.0, 1.0, 1.0) && !progress.is_idle());
-        assert!(!progress.is_done(0.0, 1.0, 1.0) && progress.is_idle());
-        assert!(!progress.is_done(WORTH, 1.0, 1.0) && progress.is_idle());
+        let mut progress = Progress::default();
+        assert!(!progress.is_done(0.0, 2.0, 1.0));
+        assert!(!progress.is_done(1.0, 2.0, 1.0) && !progress.is_idle());
+        assert!(!progress.is_done(0.0, 2.0, 1.0) && progress.is_idle());
+        assert!(!progress.is_done(WORTH, 2.0, 1.0) && progress.is_idle());
     }
 
     #[test]
