@@ -14,14 +14,16 @@ mod sites;
 mod tree;
 mod weave;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: mtmkl-mutants COMMAND [--name value…]
-  weave     --list FILE --tree FOLDER --plan FOLDER     all mutants into one build; its programs go to the plan
-  baseline  --plan FOLDER [--jobs N]                    which tests reach which mutants
-  run       --plan FOLDER --results FILE [--jobs N] [--seconds S] [--order backwards] [--check yes] [--only FILE]
+  weave     --list FILE --tree FOLDER --plan FOLDER [--only FILE] [--regions yes]
+                                                        all mutants into one build; its programs go to the plan
+  baseline  --plan FOLDER [--jobs N]                    which tests reach which mutants, and which regions
+  run       --plan FOLDER --results FILE [--jobs N] [--seconds S] [--order backwards] [--check yes] [--only FILE] [--earlier FOLDER]
                                                         tries mutants until all are tried or the time is over
   report    --plan FOLDER --results FILE[,FILE…]        what was found, by folder, and who survived
   coverage  --plan FOLDER                               which lines the tests of the plan run";
@@ -63,28 +65,45 @@ fn root() -> PathBuf {
 fn weave(options: &Options) -> Result<(), String> {
     let root = root();
     let folders: Vec<String> = FOLDERS.iter().map(|name| format!("crates/mtmkl/src/{name}/")).collect();
-    let mutants = mutant::listed(&options.path("--list")?, &folders)?;
+    let mut mutants = mutant::listed(&options.path("--list")?, &folders)?;
+    if let Some(only) = only(options)? {
+        mutants.retain(|mutant| only.contains(&mutant.id));
+    }
     println!("{} mutants", mutants.len());
-    tree::build(&root, &options.path("--tree")?, &root.join("target"), &options.path("--plan")?, mutants)
+    let with_regions = options.text("--regions") == Ok("yes");
+    tree::build(
+        &root,
+        &options.path("--tree")?,
+        &root.join("target"),
+        &options.path("--plan")?,
+        mutants,
+        with_regions,
+    )
+}
+
+/// Numbers of mutants, one a line, where a file of them is given.
+fn only(options: &Options) -> Result<Option<BTreeSet<u32>>, String> {
+    if options.text("--only").is_err() {
+        return Ok(None);
+    }
+    let text = files::read(&options.path("--only")?)?;
+    Ok(Some(
+        text.split_whitespace()
+            .filter_map(|id| id.parse().ok())
+            .collect(),
+    ))
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let only = match options.path("--only") {
-        Ok(path) => Some(
-            files::read(&path)?
-                .split_whitespace()
-                .filter_map(|id| id.parse().ok())
-                .collect(),
-        ),
-        Err(_) => None,
-    };
+    let earlier = options.path("--earlier").ok();
     run::run(&run::Wanted {
         plan: &options.path("--plan")?,
         results: &options.path("--results")?,
         jobs: options.jobs()?,
         seconds: options.number("--seconds", f64::INFINITY)?,
         backwards: options.text("--order") == Ok("backwards"),
-        only,
+        only: only(options)?,
+        earlier: earlier.as_deref(),
         check: options.text("--check") == Ok("yes"),
     })
 }

@@ -246,6 +246,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) backwards: bool,
     /// Only these.
     pub(crate) only: Option<BTreeSet<u32>>,
+    /// A folder with the results and tests of an earlier run: what was tried in vain there comes last.
+    pub(crate) earlier: Option<&'a Path>,
     /// Tests are run without mutants before, and those that fail left out.
     pub(crate) check: bool,
 }
@@ -272,7 +274,8 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
         let lines: Vec<Finding> = files::read_lines(wanted.results)?;
         known.extend(lines.into_iter().map(|finding| (finding.id, finding)));
     }
-    let reaching = reaching(&tests, &mutants);
+    let earlier = wanted.earlier.map_or_else(|| Ok(Earlier::default()), Earlier::read)?;
+    let reaching = reaching(&tests, &mutants, &earlier);
     let out = File::options()
         .create(true)
         .append(true)
@@ -306,26 +309,62 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// The tests that reach each mutant: those beside the code first, then the quickest.
-fn reaching<'a>(tests: &'a [Test], mutants: &[Mutant]) -> BTreeMap<u32, Vec<&'a Test>> {
+/// What an earlier run says: how many mutants each test killed, and which tests did not kill a mutant.
+#[derive(Debug, Default)]
+struct Earlier {
+    kills: BTreeMap<String, usize>,
+    in_vain: BTreeSet<(u32, String)>,
+}
+
+impl Earlier {
+    /// Of `results.jsonl` and `tests.jsonl` in a folder.
+    fn read(folder: &Path) -> Result<Self, String> {
+        let tests: Vec<Test> = files::read_lines(&folder.join("tests.jsonl"))?;
+        let findings: Vec<Finding> = files::read_lines(&folder.join("results.jsonl"))?;
+        let mut earlier = Self::default();
+        let reaching = reaching(&tests, &[], &Self::default());
+        for finding in findings {
+            if matches!(finding.ending, Ending::Killed | Ending::Slow) {
+                *earlier.kills.entry(finding.by).or_default() += 1;
+            } else if let Some(tests) = reaching.get(&finding.id) {
+                let tried = tests.iter().take(finding.tried);
+                (earlier.in_vain).extend(tried.map(|test| (finding.id, test.name.clone())));
+            }
+        }
+        Ok(earlier)
+    }
+}
+
+/// The tests that reach each mutant: those that were not tried in vain, those beside the code, and those that kill much in little time first.
+fn reaching<'a>(
+    tests: &'a [Test],
+    mutants: &[Mutant],
+    earlier: &Earlier,
+) -> BTreeMap<u32, Vec<&'a Test>> {
     let mut all: BTreeMap<u32, Vec<&Test>> = BTreeMap::new();
-    for test in tests {
+    for test in tests.iter().filter(|test| test.passes) {
         for &id in &test.reached {
             all.entry(id).or_default().push(test);
         }
     }
+    for tests in all.values_mut() {
+        tests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    }
     for mutant in mutants {
         let path = mutant.file.trim_start_matches("crates/mtmkl/src/");
         let place: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
-        let distance = |test: &Test| {
+        let key = |test: &Test| {
             let names = test.name.split("::");
             let shared = names.zip(&place).take_while(|(a, b)| a == *b).count();
-            place.len() - shared
+            let is_vain = earlier.in_vain.contains(&(mutant.id, test.name.clone()));
+            let kills = earlier.kills.get(&test.name).map_or(1, |kills| kills + 1);
+            let price = (test.seconds + 0.02) / kills as f64;
+            (is_vain, place.len() - shared, price)
         };
         if let Some(tests) = all.get_mut(&mutant.id) {
             tests.sort_by(|a, b| {
-                let order = distance(a).cmp(&distance(b));
-                order.then(a.seconds.total_cmp(&b.seconds))
+                let (a, b) = (key(a), key(b));
+                a.0.cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2))
             });
         }
     }

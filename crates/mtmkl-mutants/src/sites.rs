@@ -95,7 +95,7 @@ struct Finder<'a> {
     sites: Vec<Site>,
     unviable: Vec<u32>,
     /// The number of the next region.
-    next: u32,
+    next: Option<u32>,
 }
 
 /// What is found in a file.
@@ -118,8 +118,8 @@ fn has_let(operand: &syn::Expr) -> bool {
     }
 }
 
-/// The sites of a file with these mutants and its regions, numbered from `first`. Fails where a mutant has no place in the tree.
-pub(crate) fn find(text: &str, mutants: &[&Mutant], first: u32) -> Result<Found, String> {
+/// The sites of a file with these mutants and, numbered from `first`, its regions, where these are wanted. Fails where a mutant has no place in the tree.
+pub(crate) fn find(text: &str, mutants: &[&Mutant], first: Option<u32>) -> Result<Found, String> {
     let file = syn::parse_file(text).map_err(|error| error.to_string())?;
     let mut by_place: BTreeMap<(Genre, Position), Vec<&Mutant>> = BTreeMap::new();
     for mutant in mutants {
@@ -194,9 +194,9 @@ impl Finder<'_> {
             range: self.lines.range(span),
             kind,
             choices,
-            region: Some(self.next),
+            region: self.next,
         });
-        self.next += 1;
+        self.next = self.next.map(|number| number + 1);
     }
 
     fn body(&mut self, block: &syn::Block) {

@@ -74,14 +74,16 @@ pub(crate) fn build(
     target: &Path,
     plan: &Path,
     mut mutants: Vec<Mutant>,
+    with_regions: bool,
 ) -> Result<(), String> {
     copy(root, tree)?;
     let (mut all, mut unviable, mut regions) = (BTreeMap::new(), Vec::new(), Vec::new());
-    let mut next = u32::try_from(mutants.len()).map_err(|error| error.to_string())? + 1;
+    let mut next = mutants.iter().map(|mutant| mutant.id).max().unwrap_or(0) + 1;
     for name in sources(root)? {
         let source = files::read(&root.join(&name))?;
         let here: Vec<&Mutant> = mutants.iter().filter(|m| m.file == name).collect();
-        let found = sites::find(&source, &here, next).map_err(|error| format!("{name}: {error}"))?;
+        let first = with_regions.then_some(next);
+        let found = sites::find(&source, &here, first).map_err(|error| format!("{name}: {error}"))?;
         unviable.extend(found.unviable);
         for site in &found.sites {
             if let Some(id) = site.region {

@@ -312,7 +312,7 @@ mod tests {
 
     fn woven(source: &str, mutants: &[Mutant]) -> String {
         let mutants: Vec<&Mutant> = mutants.iter().collect();
-        let found = sites::find(source, &mutants, 100).unwrap();
+        let found = sites::find(source, &mutants, Some(100)).unwrap();
         let woven = weave(source, &found.sites, &BTreeMap::new());
         syn::parse_file(&woven.text).unwrap();
         woven.text.replace("crate::mutant::", "")
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_mutant_that_has_no_place_is_a_mistake() {
         let mutants = [mutant(1, Genre::UnaryOperator, 3, "")];
-        let found = sites::find("fn f() {}", &mutants.iter().collect::<Vec<_>>(), 100);
+        let found = sites::find("fn f() {}", &mutants.iter().collect::<Vec<_>>(), Some(100));
         assert_eq!(found.unwrap_err(), "1:3: no UnaryOperator here");
     }
 

@@ -199,7 +199,8 @@ fn small_fits_by_algorithm_1_take_no_more_passes_and_steps_than_is_usual() {
             solver: SolverSpec::Epf(Epf::default()),
             ..problem.spec().clone()
         };
-        let by_epf = Problem::new(spec, problem.samples().to_vec(), problem.tasks().to_vec()).unwrap();
+        let by_epf =
+            Problem::new(spec, problem.samples().to_vec(), problem.tasks().to_vec()).unwrap();
         assert_usual(sharing.name(), work(&by_epf, 1e-2), rough);
         assert_usual(sharing.name(), work(&by_epf, 1e-3), precise);
     }

@@ -108,7 +108,8 @@ mod tests {
 
     /// Rows for 3 kernels that span so many directions.
     fn rows(count: usize, directions: usize, random: &mut Random) -> Vec<f64> {
-        let mut signed = |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
+        let mut signed =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
         let basis = signed(3 * directions);
         (0..count)
             .flat_map(|_| {

@@ -408,15 +408,22 @@ mod tests {
                     // The rise to any other point, for K = −ε.
                     let rise = |to: f64| {
                         let change = to - beta;
-                        slope * change - 0.5 * (to * to - beta * beta) + 0.5 * epsilon * change * change
+                        slope * change - 0.5 * (to * to - beta * beta)
+                            + 0.5 * epsilon * change * change
                     };
                     let all = (0..=300).map(|k| rise(-2.0 + 0.01 * f64::from(k)));
                     let best = all.fold(0.0_f64, f64::max);
-                    assert!(best <= found + 1e-12, "{epsilon} {slope} {beta}: {best} {found}");
+                    assert!(
+                        best <= found + 1e-12,
+                        "{epsilon} {slope} {beta}: {best} {found}"
+                    );
                     // At an end the bound is met.
                     let at_end = rise(-2.0).max(rise(1.0));
                     if at_end >= best - 1e-12 && slope.abs() > 4.0 {
-                        assert!(found <= best + 1e-12, "{epsilon} {slope} {beta}: {best} {found}");
+                        assert!(
+                            found <= best + 1e-12,
+                            "{epsilon} {slope} {beta}: {best} {found}"
+                        );
                     }
                     if epsilon == 0.0 {
                         let exact = rise(slope.clamp(-2.0, 1.0));

@@ -66,7 +66,10 @@ mod tests {
         assert_eq!(progress.size(), 0.0);
         // The first round is not idle, and exactly the accuracy is enough.
         assert!(!progress.is_done(-2.0, 1.0, 0.5) && !progress.is_idle());
-        assert_eq!((progress.size(), progress.gap, progress.enough), (2.0, 1.0, 0.5));
+        assert_eq!(
+            (progress.size(), progress.gap, progress.enough),
+            (2.0, 1.0, 0.5)
+        );
         assert!(progress.is_done(-1.0, 0.5, 0.5) && !progress.is_idle());
         // What is worth while is a share of the accuracy, from the last round on.
         assert!(!progress.is_done(0.0, 1.0, 0.5) && !progress.is_idle());

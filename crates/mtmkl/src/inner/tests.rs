@@ -25,9 +25,9 @@ pub(super) fn whole(grams: &Grams) -> TaskGrams<'_> {
 
 /// Kernel logistic regression: α = yβ in (0, C), φ = α ln(α/C) + (C − α) ln((C − α)/C), φ* = C ln(1 + e^(yg)).
 #[derive(Debug)]
-struct Logistic {
-    labels: Vec<f64>,
-    c: f64,
+pub(super) struct Logistic {
+    pub(super) labels: Vec<f64>,
+    pub(super) c: f64,
 }
 
 impl SmoothConjugate for Logistic {
@@ -464,13 +464,18 @@ fn no_more_work_is_done_than_is_usual() {
             let grams = grams(n, 3, &mut random);
             for (sums, accuracy) in sums.iter_mut().zip([1e-3, 1e-9]) {
                 let steps = steps_of(&dual, &grams, accuracy);
-                sums.iter_mut().zip(steps).for_each(|(sum, steps)| *sum += steps);
+                sums.iter_mut()
+                    .zip(steps)
+                    .for_each(|(sum, steps)| *sum += steps);
             }
         }
     }
     for (sums, (name, usual)) in sums.iter().zip(USUAL_WORK) {
         for (sum, usual) in sums.as_flattened().iter().zip(usual.as_flattened()) {
-            assert!(*sum <= usual + usual / 5 + 4, "{name}: {sums:?}, usually {usual:?}");
+            assert!(
+                *sum <= usual + usual / 5 + 4,
+                "{name}: {sums:?}, usually {usual:?}"
+            );
         }
     }
 }
@@ -485,12 +490,17 @@ fn a_hard_box_is_left_to_interior_points() {
         let mut matrix = vec![0.0; n * n];
         for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
             for (j, value) in row.iter_mut().enumerate() {
-                *value = dot(&x[i * columns..(i + 1) * columns], &x[j * columns..(j + 1) * columns]);
+                *value = dot(
+                    &x[i * columns..(i + 1) * columns],
+                    &x[j * columns..(j + 1) * columns],
+                );
             }
         }
         let grams = given(n, vec![matrix.clone(), some_kernel(n, &mut random), matrix]);
         let c = 1e4;
-        let labels: Vec<f64> = (0..n).map(|_| if random.uniform() < 0.5 { 1.0 } else { -1.0 }).collect();
+        let labels: Vec<f64> = (0..n)
+            .map(|_| if random.uniform() < 0.5 { 1.0 } else { -1.0 })
+            .collect();
         let dual = Dual {
             scale: 1.0,
             variables: Variables::one_each(n),
@@ -503,13 +513,18 @@ fn a_hard_box_is_left_to_interior_points() {
             },
         };
         let mut state = State::new(&dual, None, &Ledger::default());
-        let steps = [[0.5, 0.0, 0.8], [0.52, 0.0, 0.81], [0.1, 0.0, 2.0]]
-            .map(|theta| {
-                let found = evaluate(&mut state, &dual, &grams, &theta, 1e-6);
-                assert!(found.gap <= 1e-6 * found.value.abs() + found.noise, "{round}");
-                found.steps
-            });
+        let steps = [[0.5, 0.0, 0.8], [0.52, 0.0, 0.81], [0.1, 0.0, 2.0]].map(|theta| {
+            let found = evaluate(&mut state, &dual, &grams, &theta, 1e-6);
+            assert!(
+                found.gap <= 1e-6 * found.value.abs() + found.noise,
+                "{round}"
+            );
+            found.steps
+        });
         // As many small steps as interior points are worth, n²/8 + 10 n; then these, and the factor that they leave.
-        assert!(steps[0] <= 1640 && steps[1] <= 20 && steps[2] <= 90, "{round}: {steps:?}");
+        assert!(
+            steps[0] <= 1640 && steps[1] <= 20 && steps[2] <= 90,
+            "{round}: {steps:?}"
+        );
     }
 }

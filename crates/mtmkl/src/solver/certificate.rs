@@ -280,7 +280,10 @@ mod tests {
         assert_eq!((certificate.objective, certificate.bound), (10.75, 8.25));
         assert_eq!(certificate.evaluations().collect::<Vec<_>>(), [5, 6]);
         let numbers: Vec<usize> = certificate.trace.iter().map(|pass| pass.number).collect();
-        assert_eq!((numbers, certificate.trace[1].gap), (vec![1, 2], 2.5 / 10.75));
+        assert_eq!(
+            (numbers, certificate.trace[1].gap),
+            (vec![1, 2], 2.5 / 10.75)
+        );
         // A bound that is no better proves nothing; a better one is that of the last pass, too.
         certificate.improve_bound(8.25, || unreachable!());
         certificate.raise_bound(9.0, || vec![vec![(7, 1.0)]]);

@@ -203,11 +203,17 @@ mod tests {
     #[test]
     fn the_violation_is_of_a_pair_that_can_move() {
         let (lower, upper) = ([0.0; 3], [1.0; 3]);
-        let of = |linear: &[f64; 3], beta: &[f64; 3]| violation(&qp(linear, &lower, &upper), beta, &[0.0; 3]);
+        let of = |linear: &[f64; 3], beta: &[f64; 3]| {
+            violation(&qp(linear, &lower, &upper), beta, &[0.0; 3])
+        };
         assert_eq!(of(&[0.25, 1.0, 1.5], &[1.0, 0.5, 0.0]), 1.25);
         assert_eq!(of(&[3.0, 1.0, 0.5], &[1.0, 0.5, 0.0]), 0.0);
         assert_eq!(of(&[3.0, 2.0, 0.5], &[1.0, 1.0, 0.0]), 0.0);
-        let moved = violation(&qp(&[0.25, 1.0, 1.5], &lower, &upper), &[1.0, 0.5, 0.0], &[0.0, 0.0, 1.0]);
+        let moved = violation(
+            &qp(&[0.25, 1.0, 1.5], &lower, &upper),
+            &[1.0, 0.5, 0.0],
+            &[0.0, 0.0, 1.0],
+        );
         assert_eq!(moved, 0.75);
     }
 
@@ -230,7 +236,8 @@ mod tests {
     #[test]
     fn a_safe_gap_is_the_largest_with_slopes_within_their_errors() {
         let mut random = Random::new(12);
-        let mut signed = |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
+        let mut signed =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
         for offset in [-0.3, 0.0, 0.2] {
             let (linear, product) = (signed(6), signed(3));
             let (lower, upper) = (vec![-1.0; 6], vec![0.75; 6]);
@@ -246,7 +253,8 @@ mod tests {
                 .map(|v| {
                     let slope = linear[v] - product[v % 3] - offset;
                     let ends = [slope - errors[v % 3], slope + errors[v % 3]];
-                    let worth = ends.map(|slope| (slope * (0.75 - beta[v])).max(slope * (-1.0 - beta[v])));
+                    let worth =
+                        ends.map(|slope| (slope * (0.75 - beta[v])).max(slope * (-1.0 - beta[v])));
                     worth[0].max(worth[1])
                 })
                 .sum();

@@ -232,18 +232,27 @@ mod tests {
             assert!(!kept.is_on(&[0, 1, 2], variables) && !kept.is_on(&[1, 2, 3, 4], variables));
             // Of the second and fourth sample the second copies.
             let variables = Variables::new(5, 2);
-            let kept = KeptFactor::new(vec![0, 6, 2, 8], variables, here, &Effort {
-                accuracy: 1e-3,
-                size: 0.0,
-                curvature: true,
-                shrinking: true,
-                concave: true,
-                allowance: Allowance::default(),
-                stop: &Stop::never(),
-            }, &Ledger::default()).unwrap();
+            let kept = KeptFactor::new(
+                vec![0, 6, 2, 8],
+                variables,
+                here,
+                &Effort {
+                    accuracy: 1e-3,
+                    size: 0.0,
+                    curvature: true,
+                    shrinking: true,
+                    concave: true,
+                    allowance: Allowance::default(),
+                    stop: &Stop::never(),
+                },
+                &Ledger::default(),
+            )
+            .unwrap();
             // Three samples further among twelve.
             let all = Variables::new(12, 2);
-            let renamed = kept.renamed(variables, all, |sample| Some(sample + 3)).unwrap();
+            let renamed = kept
+                .renamed(variables, all, |sample| Some(sample + 3))
+                .unwrap();
             assert_eq!(renamed.set.members(), [3, 16, 5, 18]);
             assert_eq!(renamed.set.moving(), [3, 4, 5, 6]);
             assert!(renamed.renamed(all, variables, |_| None).is_none());
@@ -261,7 +270,9 @@ mod tests {
             assert!(!kept.serves(free, here, 1.0, 0.5) && !kept.serves(free, here, 2.0, 0.5));
         });
         // At its own θ it always does.
-        with(20, 2.0, |kept, free, here| assert!(kept.serves(free, here, 2.0, 1e-9)));
+        with(20, 2.0, |kept, free, here| {
+            assert!(kept.serves(free, here, 2.0, 1e-9))
+        });
         // Large: one step more is cheaper than a factor, two are not.
         with(320, 3.0, |kept, free, here| {
             let ratio = factorisation_cost(free) / step_cost(free, here);

@@ -319,7 +319,8 @@ mod tests {
 
     impl Place {
         fn new(random: &mut Random) -> Self {
-            let mut signed = |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
+            let mut signed =
+                |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
             let (linear, product) = (signed(N), signed(N));
             Self {
                 kernel: some_kernel(N, random),
@@ -380,11 +381,22 @@ mod tests {
                 let growing = active.iter().filter(|&&v| place.beta[v] < 1.0);
                 let first = growing.max_by(|&&a, &&b| place.slope(a).total_cmp(&place.slope(b)));
                 let first = *first.unwrap();
-                assert_eq!(search.first(&place.product), Some((first, place.slope(first))));
-                let shrinking: Vec<usize> = (active.iter().copied()).filter(|&v| place.beta[v] > 0.0).collect();
-                let lowest = shrinking.iter().map(|&v| place.slope(v)).fold(f64::INFINITY, f64::min);
-                let below = shrinking.iter().filter(|&&v| place.slope(v) < place.slope(first));
-                let best = below.max_by(|&&a, &&b| place.gain(first, a).total_cmp(&place.gain(first, b)));
+                assert_eq!(
+                    search.first(&place.product),
+                    Some((first, place.slope(first)))
+                );
+                let shrinking: Vec<usize> = (active.iter().copied())
+                    .filter(|&v| place.beta[v] > 0.0)
+                    .collect();
+                let lowest = shrinking
+                    .iter()
+                    .map(|&v| place.slope(v))
+                    .fold(f64::INFINITY, f64::min);
+                let below = shrinking
+                    .iter()
+                    .filter(|&&v| place.slope(v) < place.slope(first));
+                let best =
+                    below.max_by(|&&a, &&b| place.gain(first, a).total_cmp(&place.gain(first, b)));
                 let found = search.second(&place.product, first, place.slope(first));
                 assert_eq!(found.position, best.copied());
                 assert!((found.lowest - lowest).abs() <= 1e-15);
@@ -413,9 +425,14 @@ mod tests {
             let rows = CombinedRows::new(whole(&grams), &[1.0]);
             let qp = place.qp();
             let mut search = Search::new(&qp, &rows, &place.beta);
-            let slopes = |can: fn(f64) -> bool| (0..N).filter(move |&v| can([0.0, 1.0, 0.5][v % 3]));
-            let highest = slopes(|beta| beta < 1.0).map(|v| place.slope(v)).fold(f64::NEG_INFINITY, f64::max);
-            let lowest = slopes(|beta| beta > 0.0).map(|v| place.slope(v)).fold(f64::INFINITY, f64::min);
+            let slopes =
+                |can: fn(f64) -> bool| (0..N).filter(move |&v| can([0.0, 1.0, 0.5][v % 3]));
+            let highest = slopes(|beta| beta < 1.0)
+                .map(|v| place.slope(v))
+                .fold(f64::NEG_INFINITY, f64::max);
+            let lowest = slopes(|beta| beta > 0.0)
+                .map(|v| place.slope(v))
+                .fold(f64::INFINITY, f64::min);
             let stays = |v: usize| match v % 3 {
                 // At the lower bound, below all that can shrink: it would have to shrink further.
                 0 => place.slope(v) >= lowest,
@@ -427,7 +444,10 @@ mod tests {
             assert_eq!(search.active, expected);
             left_out += N - expected.len();
             for v in (0..N).filter(|&v| !stays(v)) {
-                assert_eq!((search.grow[v], search.shrink[v]), (f64::NEG_INFINITY, f64::INFINITY));
+                assert_eq!(
+                    (search.grow[v], search.shrink[v]),
+                    (f64::NEG_INFINITY, f64::INFINITY)
+                );
             }
             search.restore();
             assert!(search.is_complete());

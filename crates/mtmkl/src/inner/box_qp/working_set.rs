@@ -494,12 +494,21 @@ mod tests {
         assert_eq!(four, [0, 3, 4, 5]);
         assert!(steepest(&qp, &beta, &[0.0; 6], 1).is_empty());
         // With Kβ that turns the slopes around.
-        assert_eq!(steepest(&qp, &beta, &[9.0, 0.0, 9.0, -9.0, 0.0, 0.0], 2), [4, 2]);
+        assert_eq!(
+            steepest(&qp, &beta, &[9.0, 0.0, 9.0, -9.0, 0.0, 0.0], 2),
+            [4, 2]
+        );
     }
 
     #[test]
     fn double_precision_has_room_for_fewer() {
-        for (rounded, double) in [(1500, 1500), (SMALL, SMALL), (SMALL + 1, SMALL), (3000, 2100), (20_000, 14_000)] {
+        for (rounded, double) in [
+            (1500, 1500),
+            (SMALL, SMALL),
+            (SMALL + 1, SMALL),
+            (3000, 2100),
+            (20_000, 14_000),
+        ] {
             assert_eq!(most_samples(rounded, true), rounded);
             assert_eq!(most_samples(rounded, false), double);
         }

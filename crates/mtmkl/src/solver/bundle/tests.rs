@@ -184,7 +184,10 @@ fn one_task() -> (Known, [Curvature; 1]) {
         factor: vec![1.0, 2.0],
         span: None,
     };
-    (Known::new(&Grid::filled(1, 2, 1.0), &evaluation), [curvature])
+    (
+        Known::new(&Grid::filled(1, 2, 1.0), &evaluation),
+        [curvature],
+    )
 }
 
 /// J further on, at θ = (1.5, 1.5): the model says 10 − 1.5 + ½ 1.5².
@@ -208,13 +211,20 @@ fn missing_curvature_is_what_would_have_told_j() {
         here.missing(&further(value), &curvature, damping, &[forgiven])[0]
     };
     assert!(close(missing(9.9, &damping, 0.0), (0.275 - 0.05) / 0.75));
-    assert!(close(missing(9.9, &damping, 0.1), (0.275 - 0.05 - 0.1125) / 0.75));
+    assert!(close(
+        missing(9.9, &damping, 0.1),
+        (0.275 - 0.05 - 0.1125) / 0.75
+    ));
     // Nothing is missing where J is what the model says but for the inner gap, or where no diagonal would help.
     assert_eq!(missing(9.67, &damping, 0.0), 0.0);
     assert_eq!(missing(9.0, &damping, 0.0), 0.0);
     assert_eq!(missing(9.9, &Grid::zeros(1, 2), 0.0), 0.0);
     for (value, foretold) in [(9.9, false), (9.68, false), (9.67, true), (9.0, true)] {
-        assert_eq!(here.foretells(&further(value), &curvature), [foretold], "{value}");
+        assert_eq!(
+            here.foretells(&further(value), &curvature),
+            [foretold],
+            "{value}"
+        );
     }
 }
 
@@ -291,5 +301,8 @@ fn a_mixture_proves_the_constants_of_its_parts_less_the_support_of_their_sensiti
     assert_eq!(proof.clone().or(alone).bound, high);
     let mut twin = proof.clone();
     twin.witness.clear();
-    assert!(!proof.or(twin).witness.is_empty(), "the first of equal ones");
+    assert!(
+        !proof.or(twin).witness.is_empty(),
+        "the first of equal ones"
+    );
 }

@@ -399,7 +399,9 @@ mod tests {
     #[test]
     fn proportions_of_cuts_are_scaled_where_they_are_more_than_one() {
         let mut random = Random::new(11);
-        let cuts: Vec<Cut> = (0..2).map(|_| Cut::new(signed(KERNELS, &mut random), 0.0)).collect();
+        let cuts: Vec<Cut> = (0..2)
+            .map(|_| Cut::new(signed(KERNELS, &mut random), 0.0))
+            .collect();
         let mut state = state(&cuts, &mut random);
         state.weights = vec![3.0, 1.0];
         assert_eq!(state.convex_weights(), [0.75, 0.25]);

@@ -376,11 +376,21 @@ mod tests {
     }
 
     /// A model with this many rows of curvature and this many cuts per task, looked at with its sharing.
-    fn with(spec: &SharingSpec, rows: usize, cuts: usize, random: &mut Random, look: impl Fn(&Model<'_>, &[Constraint])) {
+    fn with(
+        spec: &SharingSpec,
+        rows: usize,
+        cuts: usize,
+        random: &mut Random,
+        look: impl Fn(&Model<'_>, &[Constraint]),
+    ) {
         let sharing = spec.build(SHAPE).unwrap();
         let (tasks, kernels) = (SHAPE.tasks, SHAPE.kernels);
         let theta = sharing.theta(&sharing.start());
-        let s = Grid::from_values(tasks, kernels, (0..tasks * kernels).map(|_| random.uniform()).collect());
+        let s = Grid::from_values(
+            tasks,
+            kernels,
+            (0..tasks * kernels).map(|_| random.uniform()).collect(),
+        );
         let curvature: Vec<Curvature> = (0..tasks)
             .map(|_| Curvature {
                 rank: rows,
@@ -389,7 +399,11 @@ mod tests {
             })
             .collect();
         let cuts: Vec<Vec<Cut>> = (0..tasks)
-            .map(|_| (0..cuts).map(|_| Cut::new(signed(kernels, random), -0.01)).collect())
+            .map(|_| {
+                (0..cuts)
+                    .map(|_| Cut::new(signed(kernels, random), -0.01))
+                    .collect()
+            })
             .collect();
         let model = Model {
             theta: &theta,
@@ -413,19 +427,27 @@ mod tests {
                     let mut at = work.start();
                     let (products, count) = at.complementarity();
                     let theta = work.theta(&at.terms);
-                    let weights: Vec<Vec<f64>> = at.epigraphs.iter().map(Epigraph::convex_weights).collect();
+                    let weights: Vec<Vec<f64>> =
+                        at.epigraphs.iter().map(Epigraph::convex_weights).collect();
                     let gap = work.gap(&theta, &weights);
                     // Without cuts the products are the gap; with cuts the epigraph variables are where that puts them.
                     assert!(products >= 0.9 * gap, "{spec:?}: {products} {gap}");
-                    assert!(products <= (if cuts == 0 { 1.0 } else { 9.0 }) * gap * (1.0 + 1e-9), "{spec:?}: {products} {gap} {count}");
+                    assert!(
+                        products <= (if cuts == 0 { 1.0 } else { 9.0 }) * gap * (1.0 + 1e-9),
+                        "{spec:?}: {products} {gap} {count}"
+                    );
                     let mut steps = 0;
                     while at.complementarity().0 > 1e-7 * products && work.iterate(&mut at) {
                         steps += 1;
                     }
                     assert!(at.complementarity().0 <= 1e-7 * products);
                     // Six to nine are usual. Where groups of all tasks meet next to no curvature, the way along the norm's kink is longer.
-                    let is_kinked = ["group", "pscs"].contains(&spec.name()) && rows < 5 && cuts == 0;
-                    assert!(is_kinked || steps <= 10, "{spec:?}, {rows} rows, {cuts} cuts: {steps}");
+                    let is_kinked =
+                        ["group", "pscs"].contains(&spec.name()) && rows < 5 && cuts == 0;
+                    assert!(
+                        is_kinked || steps <= 10,
+                        "{spec:?}, {rows} rows, {cuts} cuts: {steps}"
+                    );
                     let end = work.feasible(&at);
                     assert!(end.gap <= 1e-4 * gap, "{spec:?}: {}", end.gap);
                 });
@@ -442,10 +464,16 @@ mod tests {
                     let best = model.minimise(constraints, 1e-7, 1e-7);
                     assert!(best.gap <= SNAP_GAP * 1e-7, "{spec:?}: {}", best.gap);
                     // Only the accuracy, and only the part of the decrease.
-                    for (accuracy, least) in [(1e-3, f64::INFINITY), (1e-2, 1e-5), (f64::INFINITY, 1e-4)] {
+                    for (accuracy, least) in
+                        [(1e-3, f64::INFINITY), (1e-2, 1e-5), (f64::INFINITY, 1e-4)]
+                    {
                         let found = model.minimise(constraints, accuracy, least);
                         let wanted = accuracy.min(least.max(-SHARE * found.value));
-                        assert!(found.gap <= SNAP_GAP * wanted.max(1e-12), "{spec:?}: {} {wanted}", found.gap);
+                        assert!(
+                            found.gap <= SNAP_GAP * wanted.max(1e-12),
+                            "{spec:?}: {} {wanted}",
+                            found.gap
+                        );
                         assert!(found.value <= best.value + found.gap + 1e-12);
                         assert!(found.value >= best.value - 1e-6);
                     }
@@ -461,7 +489,10 @@ mod tests {
             kernels: 2,
         };
         let sharing = SharingSpec::lp(1.0, 9.0).build(shape).unwrap();
-        let cuts = [vec![Cut::new(vec![1.0, 0.0], 0.5), Cut::new(vec![0.0, 1.0], -9.0)]];
+        let cuts = [vec![
+            Cut::new(vec![1.0, 0.0], 0.5),
+            Cut::new(vec![0.0, 1.0], -9.0),
+        ]];
         let model = Model {
             theta: &Grid::from_values(1, 2, vec![1.0, 1.0]),
             sensitivities: &Grid::from_values(1, 2, vec![3.0, 5.0]),

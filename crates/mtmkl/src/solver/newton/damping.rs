@@ -114,7 +114,9 @@ mod tests {
         assert!(damping.diagonal(&at).is_none());
         damping.after_refusal(&[0.5]);
         let diagonal = damping.diagonal(&at).unwrap();
-        for (found, expected) in (diagonal.values().iter()).zip([majorant(3.0, 0.0, 2.0), majorant(4.0, 2.0, 2.0)]) {
+        for (found, expected) in
+            (diagonal.values().iter()).zip([majorant(3.0, 0.0, 2.0), majorant(4.0, 2.0, 2.0)])
+        {
             assert!((found - 0.5 * expected).abs() <= 1e-8 * expected);
         }
     }
@@ -143,7 +145,10 @@ mod tests {
         assert_eq!(step(11.0 + 100.0 * full, 0.0), MOST);
         assert_eq!(step(11.0, 2.0), FALL * 2.0);
         assert_eq!(step(11.0, 5.0 * LEAST), 0.0);
-        let missing = Damping::missing((&now, &curvature), &known([0.5, 0.5], 11.0 + 0.4 * full, [1.0, 1.0]));
+        let missing = Damping::missing(
+            (&now, &curvature),
+            &known([0.5, 0.5], 11.0 + 0.4 * full, [1.0, 1.0]),
+        );
         assert!((missing[0] - 0.4).abs() <= 1e-10);
     }
 
@@ -160,7 +165,10 @@ mod tests {
         let full = 0.25 * majorant(1.0, 1.0, 1.0);
         let step = |before: f64| {
             let mut damping = Damping::none(1);
-            damping.after_step((&known([0.5, 0.5], before, [1.0, 1.0]), &curvature), (&now, &curvature));
+            damping.after_step(
+                (&known([0.5, 0.5], before, [1.0, 1.0]), &curvature),
+                (&now, &curvature),
+            );
             damping.0[0]
         };
         assert_eq!(step(11.9), 0.0);

@@ -207,7 +207,10 @@ fn products_after_a_step_are_those_of_where_it_leads() {
         let (_, before) = state.complementarity();
         state.advance(&d, 0.4);
         let (found, count) = state.complementarity();
-        assert!((foretold - found).abs() <= 1e-12 * found.abs(), "{constraint:?}");
+        assert!(
+            (foretold - found).abs() <= 1e-12 * found.abs(),
+            "{constraint:?}"
+        );
         let pairs = state.x.values().len() + state.slack.len() + state.w.values().len();
         assert_eq!((before, count), (pairs as f64, pairs as f64));
     }
@@ -259,7 +262,11 @@ fn a_step_stays_close_to_a_curved_constraint_or_is_refused() {
                 let was = state.constraint.values(&state.x)[number] + state.slack[number] - bound;
                 left <= slack || left <= 0.1 * bound || left <= 0.93 * was
             });
-            assert_eq!(state.stays_close(&d, at), is_close, "{constraint:?} {length}");
+            assert_eq!(
+                state.stays_close(&d, at),
+                is_close,
+                "{constraint:?} {length}"
+            );
             if !state.slack.is_empty() {
                 answers[usize::from(is_close)] += 1;
             }
