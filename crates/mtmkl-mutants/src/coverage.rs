@@ -26,7 +26,10 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, other: Counts) {
-        for (own, other) in [(&mut self.lines, other.lines), (&mut self.regions, other.regions)] {
+        for (own, other) in [
+            (&mut self.lines, other.lines),
+            (&mut self.regions, other.regions),
+        ] {
             own[0] += other[0];
             own[1] += other[1];
         }
@@ -47,7 +50,10 @@ impl Counts {
 /// Prints a table by folder, then the lines of each file that no test runs.
 pub(crate) fn print(root: &Path, plan: &Path) -> Result<(), String> {
     let tests: Vec<Test> = files::read_lines(&plan.join("tests.jsonl"))?;
-    let reached: BTreeSet<u32> = tests.iter().flat_map(|test| test.reached.iter().copied()).collect();
+    let reached: BTreeSet<u32> = tests
+        .iter()
+        .flat_map(|test| test.reached.iter().copied())
+        .collect();
     let mut by_file: BTreeMap<String, Vec<Region>> = BTreeMap::new();
     for region in files::read_lines::<Region>(&plan.join("regions.jsonl"))? {
         by_file.entry(region.file.clone()).or_default().push(region);
@@ -58,7 +64,11 @@ pub(crate) fn print(root: &Path, plan: &Path) -> Result<(), String> {
         let text = files::read(&root.join(name))?;
         let (counts, lines) = count(&text, regions, &reached);
         let short = name.trim_start_matches("crates/mtmkl/src/");
-        let folder = short.split_once('/').map_or("files of the crate's root".to_string(), |(folder, _)| format!("`{folder}/`"));
+        let folder = short
+            .split_once('/')
+            .map_or("files of the crate's root".to_string(), |(folder, _)| {
+                format!("`{folder}/`")
+            });
         folders.entry(folder).or_default().add(counts);
         all.add(counts);
         if !lines.is_empty() {
@@ -77,7 +87,10 @@ pub(crate) fn print(root: &Path, plan: &Path) -> Result<(), String> {
 fn count(text: &str, regions: &[Region], reached: &BTreeSet<u32>) -> (Counts, Vec<usize>) {
     let mut counts = Counts {
         regions: [
-            regions.iter().filter(|region| reached.contains(&region.id)).count(),
+            regions
+                .iter()
+                .filter(|region| reached.contains(&region.id))
+                .count(),
             regions.len(),
         ],
         ..Counts::default()
@@ -91,7 +104,9 @@ fn count(text: &str, regions: &[Region], reached: &BTreeSet<u32>) -> (Counts, Ve
         if closes || code.starts_with("//") || code.starts_with("#[") {
             continue;
         }
-        let around = regions.iter().filter(|region| region.start <= first && first < region.end);
+        let around = regions
+            .iter()
+            .filter(|region| region.start <= first && first < region.end);
         if let Some(region) = around.min_by_key(|region| region.end - region.start) {
             counts.lines[1] += 1;
             if reached.contains(&region.id) {

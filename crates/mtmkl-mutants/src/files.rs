@@ -43,7 +43,9 @@ pub(crate) fn write_lines<T: Serialize>(path: &Path, values: &[T]) -> Result<(),
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", from.display());
     if from.is_file() {
-        to.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+        to.parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .map_err(failed)?;
         return fs::copy(from, to).map(|_| ()).map_err(failed);
     }
     fs::create_dir_all(to).map_err(failed)?;

@@ -37,7 +37,9 @@ struct Options(Vec<(String, String)>);
 impl Options {
     fn text(&self, name: &str) -> Result<&str, String> {
         let found = self.0.iter().find(|(option, _)| option == name);
-        found.map(|(_, value)| value.as_str()).ok_or_else(|| format!("{name} is needed\n{USAGE}"))
+        found
+            .map(|(_, value)| value.as_str())
+            .ok_or_else(|| format!("{name} is needed\n{USAGE}"))
     }
 
     fn path(&self, name: &str) -> Result<PathBuf, String> {
@@ -54,7 +56,8 @@ impl Options {
 
     fn jobs(&self) -> Result<usize, String> {
         let jobs = self.text("--jobs").unwrap_or("1");
-        jobs.parse().map_err(|_| format!("--jobs: {jobs:?} is no count"))
+        jobs.parse()
+            .map_err(|_| format!("--jobs: {jobs:?} is no count"))
     }
 }
 
@@ -64,7 +67,10 @@ fn root() -> PathBuf {
 
 fn weave(options: &Options) -> Result<(), String> {
     let root = root();
-    let folders: Vec<String> = FOLDERS.iter().map(|name| format!("crates/mtmkl/src/{name}/")).collect();
+    let folders: Vec<String> = FOLDERS
+        .iter()
+        .map(|name| format!("crates/mtmkl/src/{name}/"))
+        .collect();
     let mut mutants = mutant::listed(&options.path("--list")?, &folders)?;
     if let Some(only) = only(options)? {
         mutants.retain(|mutant| only.contains(&mutant.id));
@@ -109,7 +115,11 @@ fn run(options: &Options) -> Result<(), String> {
 }
 
 fn report(options: &Options) -> Result<(), String> {
-    let results: Vec<PathBuf> = options.text("--results")?.split(',').map(PathBuf::from).collect();
+    let results: Vec<PathBuf> = options
+        .text("--results")?
+        .split(',')
+        .map(PathBuf::from)
+        .collect();
     report::print(&options.path("--plan")?, &results)
 }
 
@@ -124,10 +134,14 @@ fn main() -> ExitCode {
     );
     let done = match command.as_str() {
         "weave" => weave(&options),
-        "baseline" => options.path("--plan").and_then(|plan| run::baseline(&plan, options.jobs()?)),
+        "baseline" => options
+            .path("--plan")
+            .and_then(|plan| run::baseline(&plan, options.jobs()?)),
         "run" => run(&options),
         "report" => report(&options),
-        "coverage" => options.path("--plan").and_then(|plan| coverage::print(&root(), &plan)),
+        "coverage" => options
+            .path("--plan")
+            .and_then(|plan| coverage::print(&root(), &plan)),
         _ => Err(USAGE.into()),
     };
     match done {

@@ -79,7 +79,10 @@ pub(crate) fn print(plan: &Path, results: &[PathBuf]) -> Result<(), String> {
     let mut all = Counts::default();
     for mutant in &mutants {
         let finding = findings.get(&mutant.id);
-        counts.entry(folder(&mutant.file)).or_default().add(mutant, finding);
+        counts
+            .entry(folder(&mutant.file))
+            .or_default()
+            .add(mutant, finding);
         all.add(mutant, finding);
     }
     println!(
@@ -93,9 +96,10 @@ pub(crate) fn print(plan: &Path, results: &[PathBuf]) -> Result<(), String> {
     for mutant in &mutants {
         let (how, tests) = match (mutant.state, findings.get(&mutant.id)) {
             (State::NotWoven, _) => ("not woven", mutant.why.clone()),
-            (State::Woven, Some(finding)) if finding.ending == Ending::Survived => {
-                ("survived", format!("{} of {} tests", finding.tried, finding.of))
-            }
+            (State::Woven, Some(finding)) if finding.ending == Ending::Survived => (
+                "survived",
+                format!("{} of {} tests", finding.tried, finding.of),
+            ),
             (State::Woven, Some(finding)) if finding.ending == Ending::Unreached => {
                 ("not reached", String::new())
             }

@@ -98,7 +98,11 @@ impl Lane<'_> {
         let _ = fs::remove_dir_all(&self.scratch);
         fs::create_dir_all(&self.scratch).map_err(failed)?;
         let mut child = Command::new("sh")
-            .args(["-c", "ulimit -v $MUTANT_MEMORY; exec setsid taskset -c $MUTANT_PROCESSOR \"$@\"", "sh"])
+            .args([
+                "-c",
+                "ulimit -v $MUTANT_MEMORY; exec setsid taskset -c $MUTANT_PROCESSOR \"$@\"",
+                "sh",
+            ])
             .arg(self.plan.join("bin").join(program))
             .args(arguments)
             .env("MUTANT_MEMORY", MEMORY)
@@ -125,7 +129,10 @@ impl Lane<'_> {
             if started.elapsed().as_secs_f64() > limit {
                 // `setsid` made it the first of its group.
                 let end = format!("kill -s KILL -- -{}", child.id());
-                let _ = Command::new("sh").args(["-c", &end]).stderr(Stdio::null()).status();
+                let _ = Command::new("sh")
+                    .args(["-c", &end])
+                    .stderr(Stdio::null())
+                    .status();
                 let _ = child.kill();
                 child.wait().map_err(failed)?;
                 return Ok(Exit::Late);
@@ -140,7 +147,8 @@ impl Lane<'_> {
 fn tests(plan: &Path) -> Result<Vec<(String, String)>, String> {
     let mut all = Vec::new();
     let folder = plan.join("bin");
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut programs: Vec<String> = entries
         .flatten()
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -179,9 +187,10 @@ fn share<T: Sync>(
                 })
             })
             .collect();
-        lanes
-            .into_iter()
-            .try_for_each(|lane| lane.join().unwrap_or_else(|_| Err("a lane panicked".into())))
+        lanes.into_iter().try_for_each(|lane| {
+            lane.join()
+                .unwrap_or_else(|_| Err("a lane panicked".into()))
+        })
     })
 }
 
@@ -223,10 +232,18 @@ fn check(plan: &Path, jobs: usize, tests: &mut Vec<Test>) -> Result<(), String> 
     let failing = Mutex::new(BTreeSet::new());
     share(jobs, tests, |number, test| {
         let limit = PATIENCE.0 + PATIENCE.1 * test.seconds;
-        let exit = Lane::new(plan, number).run(&test.program, &["--exact", &test.name, "-q"], ("MUTANT", "0"), limit)?;
+        let exit = Lane::new(plan, number).run(
+            &test.program,
+            &["--exact", &test.name, "-q"],
+            ("MUTANT", "0"),
+            limit,
+        )?;
         if exit != Exit::Passed {
             println!("left out here: {} {}", test.program, test.name);
-            failing.lock().map_err(|_| "a lane panicked")?.insert(test.name.clone());
+            failing
+                .lock()
+                .map_err(|_| "a lane panicked")?
+                .insert(test.name.clone());
         }
         Ok(())
     })?;
@@ -259,12 +276,19 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
     tests.retain(|test| test.passes);
     if wanted.check {
         check(wanted.plan, wanted.jobs, &mut tests)?;
-        println!("{} tests, {:.0} s", tests.len(), started.elapsed().as_secs_f64());
+        println!(
+            "{} tests, {:.0} s",
+            tests.len(),
+            started.elapsed().as_secs_f64()
+        );
     }
     let mut mutants: Vec<Mutant> = files::read_lines(&wanted.plan.join("mutants.jsonl"))?;
     mutants.retain(|mutant| {
         mutant.state == State::Woven
-            && wanted.only.as_ref().is_none_or(|only| only.contains(&mutant.id))
+            && wanted
+                .only
+                .as_ref()
+                .is_none_or(|only| only.contains(&mutant.id))
     });
     if wanted.backwards {
         mutants.reverse();
@@ -274,7 +298,9 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
         let lines: Vec<Finding> = files::read_lines(wanted.results)?;
         known.extend(lines.into_iter().map(|finding| (finding.id, finding)));
     }
-    let earlier = wanted.earlier.map_or_else(|| Ok(Earlier::default()), Earlier::read)?;
+    let earlier = wanted
+        .earlier
+        .map_or_else(|| Ok(Earlier::default()), Earlier::read)?;
     let reaching = reaching(&tests, &mutants, &earlier);
     let out = File::options()
         .create(true)
@@ -289,10 +315,16 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
             if late() {
                 return Ok(());
             }
-            let before = known.lock().map_err(|_| "a lane panicked")?.get(&mutant.id).cloned();
+            let before = known
+                .lock()
+                .map_err(|_| "a lane panicked")?
+                .get(&mutant.id)
+                .cloned();
             let of = reaching.get(&mutant.id).map_or(&[][..], Vec::as_slice);
             if before.as_ref().is_some_and(|before| {
-                before.ending != Ending::Survived || before.tried == before.of || before.seconds >= *budget
+                before.ending != Ending::Survived
+                    || before.tried == before.of
+                    || before.seconds >= *budget
             }) {
                 return Ok(());
             }
@@ -301,9 +333,13 @@ pub(crate) fn run(wanted: &Wanted) -> Result<(), String> {
                 return Ok(());
             };
             let line = files::line(&finding)?;
-            known.lock().map_err(|_| "a lane panicked")?.insert(mutant.id, finding);
+            known
+                .lock()
+                .map_err(|_| "a lane panicked")?
+                .insert(mutant.id, finding);
             let mut out = out.lock().map_err(|_| "a lane panicked")?;
-            out.write_all(line.as_bytes()).map_err(|error| error.to_string())
+            out.write_all(line.as_bytes())
+                .map_err(|error| error.to_string())
         })?;
     }
     Ok(())
@@ -398,7 +434,12 @@ fn try_one(
         }
         let started = Instant::now();
         let limit = PATIENCE.0 + PATIENCE.1 * test.seconds;
-        let exit = lane.run(&test.program, &["--exact", &test.name, "-q"], ("MUTANT", &number), limit)?;
+        let exit = lane.run(
+            &test.program,
+            &["--exact", &test.name, "-q"],
+            ("MUTANT", &number),
+            limit,
+        )?;
         finding.seconds += started.elapsed().as_secs_f64();
         finding.tried += 1;
         finding.ending = match exit {

@@ -137,7 +137,10 @@ pub(crate) fn find(text: &str, mutants: &[&Mutant], first: Option<u32>) -> Resul
     };
     finder.visit_file(&file);
     if let Some(((genre, place), _)) = finder.mutants.first_key_value() {
-        return Err(format!("{}:{}: no {genre:?} here", place.line, place.column));
+        return Err(format!(
+            "{}:{}: no {genre:?} here",
+            place.line, place.column
+        ));
     }
     let mut sites = finder.sites;
     // Of two with one range the one that was found first is the outer one.
@@ -311,12 +314,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             if let Some(comma) = pair.punct() {
                 part.end = self.lines.range(comma.span()).end;
             }
-            choices.extend(self.at(Genre::StructField, field.span()).into_iter().map(
-                |choice| Choice {
-                    part: part.clone(),
-                    ..choice
-                },
-            ));
+            choices.extend(
+                self.at(Genre::StructField, field.span())
+                    .into_iter()
+                    .map(|choice| Choice {
+                        part: part.clone(),
+                        ..choice
+                    }),
+            );
         }
         self.keep(self.lines.range(literal.span()), Kind::Struct, choices);
         visit::visit_expr_struct(self, literal);

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::files;
 use crate::coverage::Region;
+use crate::files;
 use crate::mutant::{Mutant, State};
 use crate::sites::{self, Site};
 use crate::weave::{WAYS, Woven, weave};
@@ -24,7 +24,15 @@ const ALONE: &[&str] = &["memory"];
 
 /// What is built.
 const PROGRAMS: &[&str] = &[
-    "test", "--package", "mtmkl", "--no-run", "--lib", "--test", "all", "--test", "memory",
+    "test",
+    "--package",
+    "mtmkl",
+    "--no-run",
+    "--lib",
+    "--test",
+    "all",
+    "--test",
+    "memory",
 ];
 
 /// What the compiler calls values of a wrong type.
@@ -83,7 +91,8 @@ pub(crate) fn build(
         let source = files::read(&root.join(&name))?;
         let here: Vec<&Mutant> = mutants.iter().filter(|m| m.file == name).collect();
         let first = with_regions.then_some(next);
-        let found = sites::find(&source, &here, first).map_err(|error| format!("{name}: {error}"))?;
+        let found =
+            sites::find(&source, &here, first).map_err(|error| format!("{name}: {error}"))?;
         unviable.extend(found.unviable);
         for site in &found.sites {
             if let Some(id) = site.region {
@@ -143,12 +152,19 @@ pub(crate) fn build(
 fn sources(root: &Path) -> Result<Vec<String>, String> {
     let (mut folders, mut found) = (vec!["crates/mtmkl/src".to_string()], Vec::new());
     while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(root.join(&folder)).map_err(|e| format!("{folder}: {e}"))?;
-        for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+        let entries =
+            std::fs::read_dir(root.join(&folder)).map_err(|e| format!("{folder}: {e}"))?;
+        for name in entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+        {
             let path = format!("{folder}/{name}");
             if root.join(&path).is_dir() {
                 folders.push(path);
-            } else if name.ends_with(".rs") && name != "tests.rs" && path != "crates/mtmkl/src/lib.rs" {
+            } else if name.ends_with(".rs")
+                && name != "tests.rs"
+                && path != "crates/mtmkl/src/lib.rs"
+            {
                 found.push(path);
             }
         }
@@ -160,20 +176,32 @@ fn sources(root: &Path) -> Result<Vec<String>, String> {
 /// Whether the compiler took the region.
 fn is_woven(all: &BTreeMap<String, File>, region: &Region) -> bool {
     all.get(&region.file).is_some_and(|file| {
-        let index = file.sites.iter().position(|site| site.region == Some(region.id));
+        let index = file
+            .sites
+            .iter()
+            .position(|site| site.region == Some(region.id));
         index.is_some_and(|index| file.ways.get(&index).copied().unwrap_or(0) < WAYS)
     })
 }
 
 fn copy(root: &Path, tree: &Path) -> Result<(), String> {
-    for part in ["crates/mtmkl", "crates/mtmkl-testkit", "Cargo.lock", "rust-toolchain.toml", ".cargo"]
-        .iter()
-        .chain(DATA)
+    for part in [
+        "crates/mtmkl",
+        "crates/mtmkl-testkit",
+        "Cargo.lock",
+        "rust-toolchain.toml",
+        ".cargo",
+    ]
+    .iter()
+    .chain(DATA)
     {
         files::copy(&root.join(part), &tree.join(part))?;
     }
     let manifest = files::read(&root.join("Cargo.toml"))?
-        .replace("members = [\"crates/*\"]", "members = [\"crates/mtmkl\", \"crates/mtmkl-testkit\"]")
+        .replace(
+            "members = [\"crates/*\"]",
+            "members = [\"crates/mtmkl\", \"crates/mtmkl-testkit\"]",
+        )
         .replace("default-members = [\"crates/mtmkl-cli\"]", "")
         .replace("debug = \"line-tables-only\"", "debug = false");
     files::write(&tree.join("Cargo.toml"), &manifest)?;
@@ -181,7 +209,9 @@ fn copy(root: &Path, tree: &Path) -> Result<(), String> {
     let text = files::read(&library)?;
     files::write(
         &library,
-        &format!("#![allow(warnings, arithmetic_overflow, unconditional_panic, overflowing_literals)]\n{text}\npub(crate) mod mutant;\n"),
+        &format!(
+            "#![allow(warnings, arithmetic_overflow, unconditional_panic, overflowing_literals)]\n{text}\npub(crate) mod mutant;\n"
+        ),
     )?;
     one_program(tree)
 }
@@ -191,7 +221,8 @@ fn one_program(tree: &Path) -> Result<(), String> {
     let tests = tree.join("crates/mtmkl/tests");
     let mut text = String::from("#![allow(warnings, unsafe_code)]\n");
     for folder in [&tests, &tree.join("crates/mtmkl-testkit/tests")] {
-        let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let entries =
+            std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths {
@@ -210,7 +241,8 @@ fn one_program(tree: &Path) -> Result<(), String> {
     }
     files::write(&tests.join("all.rs"), &text)?;
     let manifest = tree.join("crates/mtmkl/Cargo.toml");
-    let mut text = files::read(&manifest)?.replace("[dependencies]", "autotests = false\n\n[dependencies]");
+    let mut text =
+        files::read(&manifest)?.replace("[dependencies]", "autotests = false\n\n[dependencies]");
     // `autotests` belongs to the package.
     text = text.replacen("autotests = false\n\n[dependencies]", "[dependencies]", 1);
     text = text.replacen("[package]", "[package]\nautotests = false", 1);
@@ -263,11 +295,7 @@ fn innermost<T: Copy>(ranges: &[(Range<usize>, T)], inner: &Range<usize>) -> Opt
 }
 
 /// What an error takes away: a mutant that does not compile by itself, or this way of weaving a site. Whether anything was taken.
-fn give_way(
-    all: &mut BTreeMap<String, File>,
-    mutants: &mut [Mutant],
-    errors: &[&Message],
-) -> bool {
+fn give_way(all: &mut BTreeMap<String, File>, mutants: &mut [Mutant], errors: &[&Message]) -> bool {
     let mut refused: BTreeMap<u32, String> = BTreeMap::new();
     let mut again: BTreeMap<(String, usize), String> = BTreeMap::new();
     for error in errors {
@@ -291,7 +319,11 @@ fn give_way(
                     again.insert((place.file_name.clone(), index), why);
                 }
                 _ => {
-                    let within = file.woven.places.iter().filter(|(r, _)| contains(&range, r));
+                    let within = file
+                        .woven
+                        .places
+                        .iter()
+                        .filter(|(r, _)| contains(&range, r));
                     let found: Vec<usize> = within.map(|(_, index)| *index).collect();
                     if found.is_empty() {
                         continue;
@@ -317,7 +349,11 @@ fn give_way(
                 lost.insert(choice.id);
                 // The last way has the mutant's own text in it: types that are wrong there are its own.
                 let own = MISTYPED.iter().any(|code| why.starts_with(code));
-                let state = if own { State::Unviable } else { State::NotWoven };
+                let state = if own {
+                    State::Unviable
+                } else {
+                    State::NotWoven
+                };
                 mark(mutants, choice.id, state, &why);
             }
         }
@@ -348,7 +384,10 @@ fn programs(said: Vec<Line>, plan: &Path) -> Result<(), String> {
         let Some(program) = line.executable else {
             continue;
         };
-        let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = program
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         let name = name.split('-').next().unwrap_or_default();
         let to = plan.join("bin").join(name);
         files::copy(&program, &to)?;

@@ -45,7 +45,9 @@ impl<'a> Weaver<'a> {
     /// A range of the source with the outermost sites that are wholly in it, of those from `next` on.
     fn plain(&mut self, range: Range<usize>, next: usize) {
         let mut at = range.start;
-        let first = self.sites.partition_point(|site| site.range.start < range.start);
+        let first = self
+            .sites
+            .partition_point(|site| site.range.start < range.start);
         for index in first.max(next)..self.sites.len() {
             let site = &self.sites[index];
             if site.range.start >= range.end {
@@ -283,8 +285,9 @@ impl<'a> Weaver<'a> {
 
 /// Tells that the region is run.
 fn seen(site: &Site) -> String {
-    site.region
-        .map_or_else(String::new, |region| format!("crate::mutant::seen({region});"))
+    site.region.map_or_else(String::new, |region| {
+        format!("crate::mutant::seen({region});")
+    })
 }
 
 fn on(choice: &Choice) -> String {
@@ -329,7 +332,8 @@ mod tests {
                 mutant(3, Genre::BinaryOperator, 29, "/"),
             ],
         );
-        let product = "(match (a, 2.0) { (l__, r__) => if on(3) { l__ / r__ } else { l__ * r__ } })";
+        let product =
+            "(match (a, 2.0) { (l__, r__) => if on(3) { l__ / r__ } else { l__ * r__ } })";
         assert_eq!(
             text,
             format!(

@@ -53,7 +53,11 @@ fn value<'a>(arguments: &'a [String], name: &str, usual: &'a str) -> &'a str {
 /// Tries mutants until all are tried or the seconds are over; what is known is kept and gone on with the next time.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let jobs = value(arguments, "--jobs", "1");
-    all(&[TOOL, PLAN, TRY], jobs, value(arguments, "--seconds", "inf"))
+    all(
+        &[TOOL, PLAN, TRY],
+        jobs,
+        value(arguments, "--seconds", "inf"),
+    )
 }
 
 /// Prints the table of `docs/development/coverage.md` and the lines that nobody runs.
