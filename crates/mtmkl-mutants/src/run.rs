@@ -448,7 +448,7 @@ fn try_one(
             Exit::Late => Ending::Slow,
         };
         if exit != Exit::Passed {
-            finding.by = test.name.clone();
+            finding.by.clone_from(&test.name);
             break;
         }
     }

@@ -56,7 +56,8 @@ struct Line {
 #[derive(Deserialize)]
 struct Message {
     level: String,
-    message: String,
+    #[serde(rename = "message")]
+    text: String,
     code: Option<Code>,
     spans: Vec<Place>,
     rendered: Option<String>,
@@ -161,7 +162,9 @@ fn sources(root: &Path) -> Result<Vec<String>, String> {
             let path = format!("{folder}/{name}");
             if root.join(&path).is_dir() {
                 folders.push(path);
-            } else if name.ends_with(".rs")
+            } else if Path::new(&path)
+                .extension()
+                .is_some_and(|ending| ending == "rs")
                 && name != "tests.rs"
                 && path != "crates/mtmkl/src/lib.rs"
             {
@@ -300,7 +303,7 @@ fn give_way(all: &mut BTreeMap<String, File>, mutants: &mut [Mutant], errors: &[
     let mut again: BTreeMap<(String, usize), String> = BTreeMap::new();
     for error in errors {
         let code = error.code.as_ref().map_or("", |code| &code.code);
-        let why = format!("{code} {}", error.message);
+        let why = format!("{code} {}", error.text);
         let primary = error.spans.iter().filter(|place| place.is_primary);
         let others = error.spans.iter().filter(|place| !place.is_primary);
         for place in primary.chain(others) {

@@ -232,8 +232,8 @@ mod tests {
         for dual in [ridge(), smooth()] {
             let with = |working_set: usize, most_free: usize| {
                 let allowance = Allowance {
-                    working_set,
                     most_free,
+                    working_set,
                     ..Allowance::default()
                 };
                 bytes(&dual, 3, allowance)

@@ -271,7 +271,7 @@ mod tests {
         });
         // At its own θ it always does.
         with(20, 2.0, |kept, free, here| {
-            assert!(kept.serves(free, here, 2.0, 1e-9))
+            assert!(kept.serves(free, here, 2.0, 1e-9));
         });
         // Large: one step more is cheaper than a factor, two are not.
         with(320, 3.0, |kept, free, here| {

@@ -402,7 +402,7 @@ mod tests {
         // Of equal neighbours the last is one.
         assert_eq!(peaks(&order, &values, 0.0), [3, 4, 1, 6]);
         assert_eq!(peaks(&order, &values, 3.0), [3, 4]);
-        let falling: Vec<usize> = (0..2 * ADDED + 1).collect();
+        let falling: Vec<usize> = (0..=2 * ADDED).collect();
         let teeth: Vec<f64> = falling
             .iter()
             .map(|&k| (k % 2) as f64 * (1.0 + k as f64))
