@@ -457,4 +457,26 @@ mod tests {
         }
         assert_eq!(smooth_gap(&HalfLine, &[0.1], &[2.0], 0.5), f64::INFINITY);
     }
+
+    #[test]
+    fn a_smooth_dual_has_the_gap_of_its_slopes_and_what_is_missing_of_the_sum() {
+        let dual = Dual {
+            scale: 2.0,
+            variables: Variables::one_each(2),
+            linear: vec![0.0; 2],
+            diagonal: 0.0,
+            conjugate: Conjugate::Smooth {
+                function: std::sync::Arc::new(Parabola),
+                sum: Some(0.5),
+            },
+        };
+        let (linear, product, beta) = ([1.0, -0.5], [0.25, 0.5], [0.5, -1.0]);
+        // b = 0.2: slopes 0.55 and −1.2, and 1 is missing.
+        let slopes = [1.0 - 0.25 - 0.2, -0.5 - 0.5 - 0.2];
+        for epsilon in [0.0, 0.1] {
+            let expected = 2.0 * (smooth_gap(&Parabola, &slopes, &beta, epsilon) + 0.2);
+            let found = gap(&dual, &linear, &beta, &product, 0.2, epsilon);
+            assert!((found - expected).abs() <= 1e-14, "{found} {expected}");
+        }
+    }
 }
