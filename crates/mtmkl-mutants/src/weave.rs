@@ -313,9 +313,9 @@ mod tests {
         }
     }
 
-    fn woven(source: &str, mutants: &[Mutant]) -> String {
+    fn woven(source: &str, mutants: &[Mutant], regions: Option<u32>) -> String {
         let mutants: Vec<&Mutant> = mutants.iter().collect();
-        let found = sites::find(source, &mutants, Some(100)).unwrap();
+        let found = sites::find(source, &mutants, regions).unwrap();
         let woven = weave(source, &found.sites, &BTreeMap::new());
         syn::parse_file(&woven.text).unwrap();
         woven.text.replace("crate::mutant::", "")
@@ -331,6 +331,7 @@ mod tests {
                 mutant(2, Genre::BinaryOperator, 25, "-"),
                 mutant(3, Genre::BinaryOperator, 29, "/"),
             ],
+            Some(100),
         );
         let product =
             "(match (a, 2.0) { (l__, r__) => if on(3) { l__ / r__ } else { l__ * r__ } })";
@@ -361,6 +362,7 @@ mod tests {
                 mutant(4, Genre::UnaryOperator, 68, ""),
                 mutant(5, Genre::MatchArm, 72, ""),
             ],
+            None,
         );
         assert!(text.contains("Some(x) if (on(1)) || (!(on(2)) && (({ let l__: bool = x > 1; if l__ != on(3) { x < 9 } else { l__ } })))"));
         assert!(text.contains("(match x { v__ => if on(4) {  v__ } else { ! v__ } })"));
