@@ -4,6 +4,7 @@
 use mtmkl::kernel::{Columns, Gaussian, KernelView};
 use mtmkl::machine::MachineSpec;
 use mtmkl::sharing::{Hierarchy, SharingSpec};
+use mtmkl::solver::{Epf, SolverSpec};
 use mtmkl::{
     Fitting, NamedLevel, Pool, Preparation, Problem, ProblemSpec, Samples, Status, Targets, Task,
 };
@@ -140,4 +141,67 @@ fn tasks_that_share_nothing_are_solved_alone() {
         })
         .sum();
     assert!((outcome.objective - alone).abs() <= 2e-6 * alone);
+}
+
+/// Passes and steps of the inner solver.
+fn work(problem: &Problem, tolerance: f64) -> [usize; 2] {
+    let mut run = Fitting {
+        tolerance,
+        max_passes: 300,
+        ..Fitting::default()
+    };
+    let model = problem.fit(&mut run).unwrap();
+    let trace = &model.outcome().trace;
+    let steps = trace.iter().map(|pass| pass.inner_iterations).sum();
+    [trace.len(), steps]
+}
+
+/// What was measured, with a pass in ten and one to spare, and a fifth of the steps: rounding adds some.
+fn assert_usual(what: &str, found: [usize; 2], usual: [usize; 2]) {
+    let [passes, steps] = usual;
+    assert!(
+        found[0] <= passes + passes / 10 + 1 && found[1] <= steps + steps / 5,
+        "{what}: {found:?} passes and steps, usually {usual:?}"
+    );
+}
+
+#[test]
+fn small_fits_take_no_more_passes_and_steps_than_is_usual() {
+    let usual = [
+        (SharingSpec::independent(1.0, 1.0), [6, 394], [8, 502]),
+        (SharingSpec::independent(2.0, 1.0), [3, 406], [5, 417]),
+        (SharingSpec::common(1.0, 1.0), [4, 256], [6, 268]),
+        (SharingSpec::group(1.0, 1.0, 1.0), [4, 345], [7, 424]),
+        (SharingSpec::group(2.0, 1.0, 1.0), [5, 285], [7, 296]),
+        (SharingSpec::group(1.5, 3.0, 1.0), [4, 272], [6, 283]),
+        (SharingSpec::pscs(2.0, 1.0, 1.0), [3, 422], [5, 445]),
+        (SharingSpec::pscs(1.0, 1.0, 1.0), [5, 312], [6, 370]),
+        (SharingSpec::tang(0.5), [4, 257], [6, 271]),
+    ];
+    for (sharing, rough, precise) in usual {
+        let problem = problem(60, 8, 5, sharing.clone());
+        let what = format!("{} {:?}", sharing.name(), sharing.values());
+        assert_usual(&what, work(&problem, 1e-3), rough);
+        assert_usual(&what, work(&problem, 1e-8), precise);
+    }
+}
+
+/// Algorithm 1 has no second derivatives: where weights are at a corner it takes hundreds of passes. These are the others.
+#[test]
+fn small_fits_by_algorithm_1_take_no_more_passes_and_steps_than_is_usual() {
+    let usual = [
+        (SharingSpec::independent(2.0, 1.0), [4, 1547], [8, 2800]),
+        (SharingSpec::group(1.5, 3.0, 1.0), [9, 1442], [11, 1764]),
+    ];
+    for (sharing, rough, precise) in usual {
+        let problem = problem(60, 8, 5, sharing.clone());
+        let spec = ProblemSpec {
+            solver: SolverSpec::Epf(Epf::default()),
+            ..problem.spec().clone()
+        };
+        let by_epf =
+            Problem::new(spec, problem.samples().to_vec(), problem.tasks().to_vec()).unwrap();
+        assert_usual(sharing.name(), work(&by_epf, 1e-2), rough);
+        assert_usual(sharing.name(), work(&by_epf, 1e-3), precise);
+    }
 }

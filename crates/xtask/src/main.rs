@@ -1,6 +1,6 @@
 //! The project's own commands: `cargo xtask test`, everything that must hold; `cargo xtask python`, what Python's estimators repeat of the
 //! entries; `cargo xtask bench`, speed beside the peers; `cargo xtask docs`, the site; `cargo xtask release --check`, what must hold before a release;
-//! `cargo xtask library`, the problem library; `cargo xtask soak` and `cargo xtask fuzz`, what takes long.
+//! `cargo xtask library`, the problem library; `cargo xtask mutants` and `cargo xtask coverage`, what tests notice and what they run; `cargo xtask soak` and `cargo xtask fuzz`, what takes long.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -10,6 +10,7 @@
 mod docs;
 mod fuzz;
 mod library;
+mod mutants;
 mod release;
 mod soak;
 
@@ -310,11 +311,13 @@ fn main() -> ExitCode {
         }
         Some((command, [flag])) if command == "release" && flag == "--check" => release::check(),
         Some((command, further)) if command == "library" => library::run(further),
+        Some((command, further)) if command == "mutants" => mutants::run(further),
+        Some((command, further)) if command == "coverage" => mutants::coverage(further),
         Some((command, further)) if command == "soak" => soak::run(further),
         _ => {
             eprintln!(
                 "usage: cargo xtask test | python | docs | library [--peers] | release --check | bench [OPTIONS] (bench --help lists them) | \
-                 soak [--only PART] [--minutes MINUTES] [--seed SEED] | fuzz [TARGET…]"
+                 mutants [--jobs N] [--seconds S] | coverage [--jobs N] | soak [--only PART] [--minutes MINUTES] [--seed SEED] | fuzz [TARGET…]"
             );
             ExitCode::from(2)
         }

@@ -153,4 +153,17 @@ mod tests {
             assert!((left - right[v]).abs() < 1e-8, "{left} {}", right[v]);
         }
     }
+
+    #[test]
+    fn a_factor_is_a_square_of_doubles() {
+        for samples in [1, 30, 1000] {
+            let size = Room::None.size(samples) as u64;
+            assert!(size >= samples as u64);
+            assert_eq!(bytes(samples), 8 * size * size);
+            assert_eq!(
+                super::super::linear_system::bytes_of_factor(samples),
+                8 * size * size
+            );
+        }
+    }
 }

@@ -93,3 +93,58 @@ impl Curvature {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// F'F
+    fn square(factor: &[f64], kernels: usize) -> Vec<f64> {
+        let mut out = vec![0.0; kernels * kernels];
+        linalg::add_gram(factor, kernels, &mut out);
+        out
+    }
+
+    /// Rows for 3 kernels that span so many directions.
+    fn rows(count: usize, directions: usize, random: &mut Random) -> Vec<f64> {
+        let mut signed =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
+        let basis = signed(3 * directions);
+        (0..count)
+            .flat_map(|_| {
+                let parts = signed(directions);
+                let mut row = vec![0.0; 3];
+                for (part, direction) in parts.iter().zip(basis.chunks_exact(3)) {
+                    axpy(*part, direction, &mut row);
+                }
+                row
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_factor_has_as_few_rows_as_it_takes_and_the_same_square() {
+        let mut random = Random::new(41);
+        for (count, directions, rank) in [(10, 3, 3), (10, 1, 1), (2, 2, 2), (3, 1, 1)] {
+            let block = rows(count, directions, &mut random);
+            let ledger = Ledger::default();
+            let found = Curvature::of(block.clone(), 3, 2.5, &ledger);
+            assert_eq!((found.rank, found.factor.len()), (rank, 3 * rank));
+            let expected = square(&block, 3);
+            for (found, expected) in square(&found.factor, 3).iter().zip(&expected) {
+                assert!((found - 2.5 * expected).abs() <= 1e-8);
+            }
+            // A square of the kernels' number, or what is there.
+            assert_eq!(ledger.peak(), bytes_of::<f64>(9.min(3 * count)));
+        }
+    }
+
+    #[test]
+    fn with_very_many_kernels_few_rows_are_left_alone() {
+        let (kernels, ledger) = (MANY + 1, Ledger::default());
+        let block = vec![1.0; 2 * kernels];
+        let found = Curvature::of(block, kernels, 1.0, &ledger);
+        assert_eq!((found.rank, ledger.peak()), (2, 0));
+    }
+}

@@ -81,3 +81,49 @@ pub(super) fn evaluate(
     }
     exact
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::whole;
+    use super::*;
+    use crate::gram::given;
+    use crate::machine::{Conjugate, Variables};
+
+    /// Whole numbers, so that nothing is rounded: what is said of rounding is then all there is to compare.
+    #[test]
+    fn sums_of_whole_numbers_are_exact_and_their_errors_those_of_one_rounding() {
+        let kernels = [
+            vec![2.0, 1.0, 0.0, 1.0, 3.0, 1.0, 0.0, 1.0, 4.0],
+            vec![1.0, -1.0, 0.0, -1.0, 2.0, 0.0, 0.0, 0.0, 5.0],
+            vec![1.0; 9],
+        ];
+        let grams = given(3, kernels.to_vec());
+        let dual = Dual {
+            scale: 2.0,
+            variables: Variables::one_each(3),
+            linear: vec![0.0; 3],
+            diagonal: 0.5,
+            conjugate: Conjugate::Ridge { ridge: Vec::new() },
+        };
+        let (theta, beta) = ([2.0, -0.5, 0.0], [1.0, 0.0, -3.0]);
+        let found = evaluate(&dual, whole(&grams), &theta, &beta, &Ledger::default());
+        // K_mβ: (2, −2, −12), (1, −1, −15) and −2 everywhere; β'K_mβ: 38, 46 and 4; d_m'β: −10, −14 and −2.
+        let own = |square: f64, straight: f64| 2.0 * (0.5 * square - 0.5 * straight);
+        assert_eq!(
+            found.sensitivities,
+            [own(38.0, -10.0), own(46.0, -14.0), own(4.0, -2.0)]
+        );
+        assert_eq!(found.product, [3.5, -3.5, -16.5]);
+        let size = |square: f64, straight: f64| 2.0 * (0.5 * square + 0.5 * straight);
+        let noise = rounding(3) * (2.0 * size(38.0, 10.0) + 0.5 * size(46.0, 14.0));
+        assert!((found.noise - noise).abs() <= 1e-15 * noise);
+        let sizes = [4.0 + 0.5, 4.0 + 0.5, 24.0 + 7.5];
+        for ((error, product), size) in found.errors.iter().zip(&found.product).zip(sizes) {
+            let expected = f64::EPSILON * (f64::abs(*product) + f64::EPSILON * size);
+            assert!(
+                (error - expected).abs() <= 1e-20 * f64::EPSILON + 1e-16 * expected * f64::EPSILON,
+                "{error} {expected}"
+            );
+        }
+    }
+}

@@ -330,4 +330,62 @@ mod tests {
         }
         assert!(seen.iter().all(|&times| times > 5), "{seen:?}");
     }
+
+    /// U of three samples, known at these places.
+    fn images(beta: [f64; 3], places: &[usize], path: f64) -> Images {
+        let ledger = Ledger::default();
+        let mut values = ledger.zeros(places.len());
+        values
+            .iter_mut()
+            .zip(1..)
+            .for_each(|(value, number)| *value = f64::from(number));
+        Images {
+            beta: beta.to_vec(),
+            places: places.to_vec(),
+            values,
+            next: None,
+            path,
+            ledger,
+        }
+    }
+
+    #[test]
+    fn images_are_on_the_support_where_each_place_of_it_is_known() {
+        let beta = [1.0, 0.0, -2.0];
+        assert!(images(beta, &[0, 2], 0.0).are_on_support_of(&beta));
+        assert!(images(beta, &[0, 1, 2], 0.0).are_on_support_of(&beta));
+        assert!(!images(beta, &[0], 0.0).are_on_support_of(&beta));
+        assert!(!images(beta, &[0, 1], 0.0).are_on_support_of(&beta));
+        assert!(!images(beta, &[0, 2], 0.0).are_on_support_of(&[1.0, 0.0, 2.0]));
+    }
+
+    #[test]
+    fn changes_add_up_relative_to_where_they_led() {
+        let beta = [1.0, 0.0, -2.0];
+        assert_eq!(images(beta, &[0, 1, 2], 6.0).moved(), 2.0);
+        assert_eq!(images(beta, &[0, 1, 2], 1.0).moved(), 1.0);
+        assert_eq!(images([0.0; 3], &[0, 1, 2], 6.0).moved(), 1.0);
+        let mut some = images(beta, &[0, 1, 2], 6.0);
+        for (is_made, path) in [(false, 6.0), (true, 6.0 + 1.5)] {
+            let change = some.follow(vec![1.5, 1.0, -2.0], 1).unwrap();
+            assert_eq!(change.change, [(0, 0.5), (1, 1.0)]);
+            some.settle(is_made);
+            assert_eq!(some.path, path);
+        }
+        assert_eq!(some.beta, [1.5, 1.0, -2.0]);
+        // From the support alone all of it is made.
+        let mut some = images(beta, &[0, 2], 6.0);
+        assert_eq!(
+            some.follow(vec![1.0, 0.0, -2.5], 1).unwrap().change,
+            [(0, 1.0), (2, -2.5)]
+        );
+        some.settle(true);
+        assert_eq!((some.path, some.are_everywhere()), (3.5, true));
+        some.clear();
+        assert_eq!(
+            (some.path, some.moved(), some.beta.clone()),
+            (0.0, 1.0, vec![0.0; 3])
+        );
+        assert!(some.places.is_empty());
+    }
 }

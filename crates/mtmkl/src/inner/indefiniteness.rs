@@ -426,4 +426,114 @@ mod tests {
             assert_eq!(shift(&dual, &beta, 0.1), 0.0);
         }
     }
+
+    /// φ = β²/2 on (−2, 1): φ* is that of a parabola between the slopes at the ends, and a straight line beyond.
+    #[derive(Debug)]
+    struct Parabola;
+
+    impl SmoothConjugate for Parabola {
+        fn interval(&self, _sample: usize) -> (f64, f64) {
+            (-2.0, 1.0)
+        }
+
+        fn value(&self, _sample: usize, beta: f64) -> f64 {
+            0.5 * beta * beta
+        }
+
+        fn slope(&self, _sample: usize, beta: f64) -> f64 {
+            beta
+        }
+
+        fn curvature(&self, _sample: usize, _beta: f64) -> f64 {
+            1.0
+        }
+
+        fn conjugate(&self, _sample: usize, slope: f64) -> (f64, f64) {
+            let beta = slope.clamp(-2.0, 1.0);
+            (beta * slope - 0.5 * beta * beta, beta)
+        }
+    }
+
+    #[test]
+    fn a_smooth_gap_covers_what_bends_upwards_and_no_more_at_the_ends() {
+        for epsilon in [0.0, 0.3, 1.5] {
+            for slope in [-9.0, -1.0, 0.0, 0.4, 6.0] {
+                for beta in [-1.7, -0.5, 0.0, 0.6] {
+                    let found = smooth_gap(&Parabola, &[slope, 0.2], &[beta, 0.2], epsilon);
+                    let other = smooth_gap(&Parabola, &[0.2], &[0.2], epsilon);
+                    let found = found - other;
+                    // The rise to any other point, for K = −ε.
+                    let rise = |to: f64| {
+                        let change = to - beta;
+                        slope * change - 0.5 * (to * to - beta * beta)
+                            + 0.5 * epsilon * change * change
+                    };
+                    let all = (0..=300).map(|k| rise(-2.0 + 0.01 * f64::from(k)));
+                    let best = all.fold(0.0_f64, f64::max);
+                    assert!(
+                        best <= found + 1e-12,
+                        "{epsilon} {slope} {beta}: {best} {found}"
+                    );
+                    // At an end the bound is met.
+                    let at_end = rise(-2.0).max(rise(1.0));
+                    if at_end >= best - 1e-12 && slope.abs() > 4.0 {
+                        assert!(
+                            found <= best + 1e-12,
+                            "{epsilon} {slope} {beta}: {best} {found}"
+                        );
+                    }
+                    if epsilon == 0.0 {
+                        let exact = rise(slope.clamp(-2.0, 1.0));
+                        assert!((found - exact).abs() <= 1e-12);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_interval_without_an_end_has_no_bound() {
+        #[derive(Debug)]
+        struct HalfLine;
+        impl SmoothConjugate for HalfLine {
+            fn interval(&self, _sample: usize) -> (f64, f64) {
+                (0.0, f64::INFINITY)
+            }
+            fn value(&self, _sample: usize, beta: f64) -> f64 {
+                beta
+            }
+            fn slope(&self, _sample: usize, _beta: f64) -> f64 {
+                1.0
+            }
+            fn curvature(&self, _sample: usize, _beta: f64) -> f64 {
+                1.0
+            }
+            fn conjugate(&self, _sample: usize, _slope: f64) -> (f64, f64) {
+                (0.0, 0.0)
+            }
+        }
+        assert_eq!(smooth_gap(&HalfLine, &[0.1], &[2.0], 0.5), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_smooth_dual_has_the_gap_of_its_slopes_and_what_is_missing_of_the_sum() {
+        let dual = Dual {
+            scale: 2.0,
+            variables: Variables::one_each(2),
+            linear: vec![0.0; 2],
+            diagonal: 0.0,
+            conjugate: Conjugate::Smooth {
+                function: std::sync::Arc::new(Parabola),
+                sum: Some(0.5),
+            },
+        };
+        let (linear, product, beta) = ([1.0, -0.5], [0.25, 0.5], [0.5, -1.0]);
+        // b = 0.2: slopes 0.55 and −1.2, and 1 is missing.
+        let slopes = [1.0 - 0.25 - 0.2, -0.5 - 0.5 - 0.2];
+        for epsilon in [0.0, 0.1] {
+            let expected = 2.0 * (smooth_gap(&Parabola, &slopes, &beta, epsilon) + 0.2);
+            let found = gap(&dual, &linear, &beta, &product, 0.2, epsilon);
+            assert!((found - expected).abs() <= 1e-14, "{found} {expected}");
+        }
+    }
 }

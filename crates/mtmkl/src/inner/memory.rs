@@ -83,3 +83,184 @@ pub(crate) fn bytes(dual: &Dual, kernels: usize, allowance: Allowance) -> Bytes 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::tests::Logistic;
+    use super::*;
+    use crate::machine::Variables;
+
+    const N: usize = 10;
+
+    fn dual(conjugate: Conjugate) -> Dual {
+        Dual {
+            scale: 1.0,
+            variables: Variables::one_each(N),
+            linear: vec![1.0; N],
+            diagonal: 0.0,
+            conjugate,
+        }
+    }
+
+    fn a_box() -> Dual {
+        dual(Conjugate::Box {
+            lower: vec![0.0; N],
+            upper: vec![1.0; N],
+            sum: 1.0,
+        })
+    }
+
+    fn ridge() -> Dual {
+        dual(Conjugate::Ridge {
+            ridge: vec![1.0; N],
+        })
+    }
+
+    fn smooth() -> Dual {
+        dual(Conjugate::Smooth {
+            function: Arc::new(Logistic {
+                labels: vec![1.0; N],
+                c: 1.0,
+            }),
+            sum: None,
+        })
+    }
+
+    fn doubles(count: usize) -> u64 {
+        8 * count as u64
+    }
+
+    #[test]
+    fn a_box_takes_rows_images_its_factor_and_the_most_that_comes_after() {
+        let all = Allowance::default();
+        let few = Allowance {
+            most_free: 4,
+            interior_points: false,
+            ..all
+        };
+        let factor = box_qp::bytes_of_free_set(N);
+        let interior = box_qp::bytes_of_interior_points(N).saturating_sub(factor);
+        // Three kernels: sums with twice the digits are 2 n M, and curvature n M and two M × M matrices.
+        let found = bytes(&a_box(), 3, all);
+        let most = doubles(2 * 30).max(doubles(30 + 18)).max(interior);
+        let expected = Bytes {
+            stays: doubles(30) + factor,
+            passes: doubles(100) + most,
+        };
+        assert_eq!(found, expected);
+        let expected = Bytes {
+            stays: doubles(30) + box_qp::bytes_of_free_set(4),
+            passes: doubles(100) + doubles(2 * 30),
+        };
+        assert_eq!(bytes(&a_box(), 3, few), expected);
+        // Twenty kernels: what is compressed is M × n.
+        let passes = bytes(&a_box(), 20, few).passes;
+        assert_eq!(
+            passes,
+            doubles(100) + doubles(4 * 20 + 2 * 20 * N).max(doubles(2 * 200))
+        );
+        let passes = bytes(
+            &a_box(),
+            20,
+            Allowance {
+                interior_points: false,
+                ..all
+            },
+        )
+        .passes;
+        assert_eq!(passes, doubles(100) + doubles(N * 20 + 2 * 20 * N));
+    }
+
+    #[test]
+    fn a_streamed_box_takes_what_its_parts_take_and_images_twice() {
+        let streamed = Allowance {
+            working_set: 6,
+            interior_points: false,
+            ..Allowance::default()
+        };
+        let expected = Bytes {
+            stays: doubles(2 * 30) + box_qp::bytes_of_free_set(6),
+            passes: box_qp::bytes_of_part(6) + doubles(6 * 3 + 18),
+        };
+        assert_eq!(bytes(&a_box(), 3, streamed), expected);
+        let all = Allowance {
+            interior_points: true,
+            ..streamed
+        };
+        let interior =
+            box_qp::bytes_of_interior_points(6).saturating_sub(box_qp::bytes_of_free_set(6));
+        let passes = box_qp::bytes_of_part(6) + doubles(6 * 3 + 18).max(interior);
+        assert_eq!(bytes(&a_box(), 3, all).passes, passes);
+    }
+
+    #[test]
+    fn a_linear_system_takes_rows_its_factor_and_the_block_of_curvature() {
+        let all = Allowance::default();
+        let (factor, block, rows) = (
+            linear_system::bytes_of_factor(N),
+            doubles(30 + 18),
+            doubles(100),
+        );
+        for (dual, is_ridge) in [(ridge(), true), (smooth(), false)] {
+            let found = bytes(&dual, 3, all);
+            assert_eq!(
+                (found.stays, found.passes),
+                (doubles(30) + factor, block + rows)
+            );
+            let found = bytes(
+                &dual,
+                3,
+                Allowance {
+                    factors: false,
+                    ..all
+                },
+            );
+            assert_eq!(
+                (found.stays, found.passes),
+                (doubles(30), block + rows + factor)
+            );
+            // Only a ridge can do without rows.
+            let found = bytes(&dual, 3, Allowance { rows: false, ..all });
+            assert_eq!(found.passes, if is_ridge { block } else { block + rows });
+        }
+    }
+
+    #[test]
+    fn a_streamed_system_has_landmarks_where_it_does_not_fit() {
+        for dual in [ridge(), smooth()] {
+            let with = |working_set: usize, most_free: usize| {
+                let allowance = Allowance {
+                    most_free,
+                    working_set,
+                    ..Allowance::default()
+                };
+                bytes(&dual, 3, allowance)
+            };
+            let found = with(6, 100);
+            let landmarks = nystrom::bytes(N, nystrom::landmarks(N, 100));
+            let factor = linear_system::bytes_of_factor(6);
+            assert!(landmarks > factor);
+            assert_eq!(found.stays, doubles(2 * 30) + landmarks);
+            assert_eq!(found.passes, doubles(30 + 18) + doubles(36));
+            // All of them fit: no landmarks.
+            let found = with(N, 100);
+            assert_eq!(
+                found.stays,
+                doubles(2 * 30) + linear_system::bytes_of_factor(N)
+            );
+            assert_eq!(found.passes, doubles(30 + 18) + doubles(100));
+        }
+        assert_eq!(nystrom::landmarks(100, 1000), 25);
+        assert_eq!(
+            (
+                nystrom::landmarks(100, 7),
+                nystrom::landmarks(1 << 20, 9999)
+            ),
+            (7, 2000)
+        );
+        // B of 512 columns; L, A and a factor in double precision.
+        assert_eq!(nystrom::bytes(100, 3), 4 * 3 * 512 + 4 * 18 + 8 * 9);
+    }
+}

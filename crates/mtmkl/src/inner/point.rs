@@ -112,3 +112,69 @@ impl Point {
         grams.images(images.into_iter().collect());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::whole;
+    use super::*;
+    use crate::gram::{CombinedRows, given};
+
+    /// K = [[2, 1, 0], [1, 3, 1], [0, 1, 4]]
+    const KERNEL: [f64; 9] = [2.0, 1.0, 0.0, 1.0, 3.0, 1.0, 0.0, 1.0, 4.0];
+
+    #[test]
+    fn a_product_is_known_for_its_own_theta_until_it_is_forgotten() {
+        let grams = given(3, vec![KERNEL.to_vec()]);
+        let all = Variables::one_each(3);
+        let mut point = Point::new(vec![1.0, -1.0, 0.5], 3, &Ledger::default());
+        let product = |point: &mut Point, theta: f64| {
+            let rows = CombinedRows::new(whole(&grams), &[theta]);
+            point.take_product(
+                all,
+                Here {
+                    grams: whole(&grams),
+                    rows: &rows,
+                    theta: &[theta],
+                },
+            )
+        };
+        assert!(!point.has_product_of(&[2.0]) && point.product_values().is_empty());
+        assert_eq!(product(&mut point, 2.0), [2.0, -3.0, 2.0]);
+        // What is said to be known is taken at its word, once.
+        point.set_product(vec![7.0; 3], &[2.0]);
+        assert!(point.has_product_of(&[2.0]) && !point.has_product_of(&[1.0]));
+        assert_eq!(product(&mut point, 2.0), [7.0; 3]);
+        assert_eq!(product(&mut point, 2.0), [2.0, -3.0, 2.0]);
+        point.set_product(vec![7.0; 3], &[2.0]);
+        assert_eq!(product(&mut point, 1.0), [1.0, -1.5, 1.0]);
+        point.set_product(vec![7.0; 3], &[2.0]);
+        point.forget_product();
+        assert!(!point.has_product_of(&[2.0]));
+        // U, once known everywhere, says it for every θ.
+        point.set_product(vec![7.0; 3], &[2.0]);
+        point.make_images(whole(&grams));
+        point.renew_product(all, &[2.0]);
+        assert_eq!(point.product_values(), [2.0, -3.0, 2.0]);
+    }
+
+    #[test]
+    fn where_a_product_is_not_known_it_is_bounded() {
+        let grams = given(3, vec![KERNEL.to_vec()]);
+        let all = Variables::one_each(3);
+        let mut point = Point::new(vec![1.0, 0.0, 2.0], 3, &Ledger::default());
+        // Where much is free, U is made on the support alone.
+        let images = point
+            .images
+            .outdated(point.beta.clone(), &[0, 2], whole(&grams));
+        whole(&grams).images(images.into_iter().collect());
+        let diagonal: Vec<f64> = [2.0, 3.0, 4.0].map(|d| 0.5 * d).to_vec();
+        let (product, errors) = point.product_where_known(all, &[0.5], &diagonal);
+        assert_eq!(product, [1.0, 0.0, 4.0]);
+        // β'Kβ = 1 + 8, and rounding.
+        let rounding = product_errors(all, &point.beta, &diagonal);
+        let bound = (1.5_f64 * 9.0).sqrt();
+        assert_eq!((errors[0], errors[2]), (rounding[0], rounding[2]));
+        assert!((errors[1] - rounding[1] - bound).abs() <= 1e-14);
+        assert!(bound >= 1.5, "|Kβ| there");
+    }
+}

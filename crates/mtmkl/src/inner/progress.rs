@@ -55,3 +55,43 @@ impl Progress {
         gap <= enough || self.idle > IDLE_ROUNDS
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_accuracy_ends_a_search_and_so_do_idle_rounds() {
+        let mut progress = Progress::default();
+        assert_eq!(progress.size(), 0.0);
+        // The first round is not idle, and exactly the accuracy is enough.
+        assert!(!progress.is_done(-2.0, 1.0, 0.5) && !progress.is_idle());
+        assert_eq!(
+            (progress.size(), progress.gap, progress.enough),
+            (2.0, 1.0, 0.5)
+        );
+        assert!(progress.is_done(-1.0, 0.5, 0.5) && !progress.is_idle());
+        // What is worth while is a share of the accuracy, from the last round on.
+        assert!(!progress.is_done(0.0, 1.0, 0.5) && !progress.is_idle());
+        assert!(!progress.is_done(1.1 * WORTH * 0.5, 1.0, 0.5) && !progress.is_idle());
+        let value = 1.1 * WORTH * 0.5;
+        for _ in 0..IDLE_ROUNDS {
+            assert!(!progress.is_done(value, 1.0, 0.5) && progress.is_idle());
+        }
+        assert!(progress.is_done(value, 1.0, 0.5));
+        // A rise makes good for all idle rounds; one of just what is worth while is none.
+        let mut progress = Progress::default();
+        assert!(!progress.is_done(0.0, 2.0, 1.0));
+        assert!(!progress.is_done(1.0, 2.0, 1.0) && !progress.is_idle());
+        assert!(!progress.is_done(0.0, 2.0, 1.0) && progress.is_idle());
+        assert!(!progress.is_done(WORTH, 2.0, 1.0) && progress.is_idle());
+    }
+
+    #[test]
+    fn steps_and_the_pairs_that_they_saw_add_up() {
+        let mut progress = Progress::default();
+        progress.note_steps(3, 4);
+        progress.note_steps(2, 5);
+        assert_eq!((progress.steps, progress.pairs), (5, 24.0 + 25.0));
+    }
+}

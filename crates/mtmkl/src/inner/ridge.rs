@@ -270,3 +270,46 @@ impl Inner for Ridge<'_> {
         Ok(solved.without_noise())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Allowance;
+    use super::*;
+    use crate::machine::{Conjugate, Variables};
+    use crate::run::Stop;
+
+    #[test]
+    fn the_gap_is_of_residuals_as_large_as_rounding_may_have_them() {
+        let dual = Dual {
+            scale: 2.0,
+            variables: Variables::one_each(2),
+            linear: vec![3.0, 1.0],
+            diagonal: 0.0,
+            conjugate: Conjugate::Ridge {
+                ridge: vec![0.5, 2.0],
+            },
+        };
+        let ridge = Ridge {
+            dual: &dual,
+            rho: &[0.5, 2.0],
+            kept: &mut None,
+        };
+        let left = ridge.residual(&[3.0, 1.0], &[1.0, 2.0], &[2.0, -1.0]);
+        assert_eq!(left, [0.5, -2.0]);
+        // ½ · 2 · (0.75²/½ + 2.5²/2)
+        assert_eq!(ridge.gap(&left, &[0.25, 0.5]), 1.125 + 3.125);
+        let stop = Stop::never();
+        let effort = Effort {
+            accuracy: 0.1,
+            size: 0.0,
+            curvature: true,
+            shrinking: true,
+            concave: true,
+            allowance: Allowance::default(),
+            stop: &stop,
+        };
+        // A hundredth of what is asked for, of 2 q'β = 10.
+        let enough = ridge.enough(&effort, &[3.0, 1.0], &[1.0, 2.0]);
+        assert!((enough - 0.01).abs() <= 1e-16);
+    }
+}

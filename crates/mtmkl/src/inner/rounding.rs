@@ -73,3 +73,75 @@ pub(super) fn target(
         .min(OWN_ACCURACY * own)
         .max(noise)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Allowance;
+    use super::*;
+    use crate::machine::Conjugate;
+    use crate::run::Stop;
+
+    /// Two samples with two variables each.
+    const COPIES: [f64; 4] = [1.0, -3.0, 0.5, 2.0];
+
+    #[test]
+    fn slopes_are_as_large_as_q_or_else_as_what_k_beta_is_made_of() {
+        assert_eq!(slope_size(&[1.0, -3.0], &[9.0, 9.0], &[9.0, 9.0]), 3.0);
+        assert_eq!(slope_size(&[0.0, 0.0], &[1.0, -2.0], &[2.0, -5.0]), 15.0);
+        assert_eq!(slope_size(&[0.0], &[0.0], &[2.0]), 1e-300);
+    }
+
+    #[test]
+    fn noise_is_that_of_terms_without_signs() {
+        let variables = Variables::new(2, 2);
+        let linear = [2.0, -1.0, 4.0, 0.0];
+        // √K_ii of 2 and 3.
+        let diagonal = [4.0, 9.0];
+        let straight = 2.0 + 3.0 + 2.0;
+        let root: f64 = 2.0 + 9.0 + 1.0 + 6.0;
+        let expected = rounding(2) * (straight + 0.5 * root * root);
+        let found = noise(variables, &linear, &COPIES, &diagonal);
+        assert!((found - expected).abs() <= 1e-15 * expected);
+        let errors = product_errors(variables, &COPIES, &diagonal);
+        for (error, own) in errors.iter().zip([2.0, 3.0]) {
+            let expected = rounding(2) * root * own;
+            assert!((error - expected).abs() <= 1e-15 * expected);
+        }
+    }
+
+    #[test]
+    fn the_objective_is_of_all_copies() {
+        // q'β = 1 + 3 + 2, β'Kβ of the sums (1.5, −1) with Kβ = (2, 5).
+        let found = objective(&[1.0, -1.0, 4.0, 0.0], &COPIES, &[2.0, 5.0]);
+        assert_eq!(found, 6.0 - 0.5 * (3.0 - 5.0));
+    }
+
+    #[test]
+    fn the_gap_to_reach_is_what_is_asked_for_within_what_theta_decides_and_rounding() {
+        let stop = Stop::never();
+        let effort = |accuracy: f64, size: f64| Effort {
+            accuracy,
+            size,
+            curvature: true,
+            shrinking: true,
+            concave: true,
+            allowance: Allowance::default(),
+            stop: &stop,
+        };
+        let dual = Dual {
+            scale: 2.0,
+            variables: Variables::one_each(1),
+            linear: vec![3.0],
+            diagonal: 0.0,
+            conjugate: Conjugate::Ridge { ridge: vec![0.5] },
+        };
+        let find = |effort: &Effort<'_>| target(&dual, effort, &[3.0], &[1.0], &[1.0], &[1.0]);
+        let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-15;
+        // ḡ = 2 (3 − ½ − ¼), of which ½ β'Kβ is 2 · ½.
+        assert!(close(find(&effort(1e-3, 0.0)), 4.5e-3));
+        assert!(close(find(&effort(1e-5, 100.0)), 1e-3));
+        assert!(close(find(&effort(0.1, 0.0)), OWN_ACCURACY));
+        let least = 2.0 * noise(dual.variables, &[3.0], &[1.0], &[1.0]);
+        assert!(close(find(&effort(0.0, 0.0)), least) && least > 0.0);
+    }
+}

@@ -536,3 +536,6 @@ fn offset_with_sum(wanted: f64, total: impl Fn(f64) -> (f64, f64)) -> f64 {
     }
     offset
 }
+
+#[cfg(test)]
+mod tests;

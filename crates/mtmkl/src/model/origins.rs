@@ -50,3 +50,15 @@ pub(super) fn read(file: &Reader<'_>, set: usize, rows: usize) -> Result<Option<
         of: Arc::new(of),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the format: models in files have these names.
+    #[test]
+    fn each_set_has_tensors_of_its_own() {
+        assert_eq!(kernels_of(3), "set.3.task_kernels");
+        assert_eq!(rows_of(12), "set.12.origins");
+    }
+}

@@ -273,3 +273,33 @@ fn sweep(target: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fingerprint_is_that_of_fowler_noll_and_vo() {
+        for (text, value) in [
+            ("", 0xcbf2_9ce4_8422_2325),
+            ("a", 0xaf63_dc4c_8601_ec8c),
+            ("foobar", 0x8594_4171_f739_67e8),
+        ] {
+            assert_eq!(fingerprint(OsStr::new(text)), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_and_told_apart() {
+        let name = |text: String| name_of(Path::new(&text)).unwrap();
+        assert_eq!(name("folder/model".into()), "model");
+        assert_eq!(name("m".repeat(NAME_BYTES)), "m".repeat(NAME_BYTES));
+        let (one, other) = (
+            name("m".repeat(NAME_BYTES + 1)),
+            name("m".repeat(NAME_BYTES + 2)),
+        );
+        assert_eq!((one.len(), other.len()), (NAME_BYTES, NAME_BYTES));
+        assert!(one.starts_with(&"m".repeat(NAME_BYTES - 17)) && one != other);
+        assert!(name_of(Path::new("..")).is_err());
+    }
+}

@@ -221,3 +221,135 @@ fn not_finite(evaluation: &Evaluation) -> Error {
             .to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Shape;
+    use crate::sharing::SharingSpec;
+
+    /// Σθ ≤ 2 of one task with two kernels.
+    fn sharing() -> Sharing {
+        let shape = Shape {
+            tasks: 1,
+            kernels: 2,
+        };
+        SharingSpec::lp(1.0, 2.0).build(shape).unwrap()
+    }
+
+    /// ḡ = value with a gap of ½ and a noise of ¼ at θ = (½, ½), s = (1, 2): J ≤ value + ¾, J* ≥ value + 1.5 − 4 − ¼.
+    fn evaluation(number: usize, value: f64) -> Evaluation {
+        let mut evaluation = Evaluation::zeros(number, 1, 2);
+        evaluation.values = vec![value];
+        evaluation.gaps = vec![0.5];
+        evaluation.noises = vec![0.25];
+        evaluation.sensitivities = Grid::from_values(1, 2, vec![1.0, 2.0]);
+        evaluation
+    }
+
+    fn theta() -> Grid {
+        Grid::filled(1, 2, 0.5)
+    }
+
+    fn record(certificate: &mut Certificate, evaluation: &Evaluation, run: &mut Run<'_>) {
+        let (sharing, theta) = (sharing(), theta());
+        let parts = sharing.start();
+        let at = Candidate::new(&parts, &theta, evaluation);
+        certificate.record(at, &sharing, 1.0, run).unwrap();
+    }
+
+    fn new(run: &Run<'_>) -> Certificate {
+        Certificate::new(sharing().start(), run)
+    }
+
+    #[test]
+    fn the_best_of_both_sides_is_kept_with_what_proves_it() {
+        let mut run = Run {
+            tolerance: 0.1,
+            max_passes: 3,
+            ..Run::default()
+        };
+        let mut certificate = new(&run);
+        record(&mut certificate, &evaluation(5, 10.0), &mut run);
+        assert_eq!((certificate.objective, certificate.bound), (10.75, 7.25));
+        assert_eq!(certificate.gap(), 3.5 / 10.75);
+        assert_eq!(certificate.evaluations().collect::<Vec<_>>(), [5, 5]);
+        assert_eq!(certificate.finished(), None);
+        // A higher one proves the bound, the objective is still that of the lower one.
+        record(&mut certificate, &evaluation(6, 11.0), &mut run);
+        assert_eq!((certificate.objective, certificate.bound), (10.75, 8.25));
+        assert_eq!(certificate.evaluations().collect::<Vec<_>>(), [5, 6]);
+        let numbers: Vec<usize> = certificate.trace.iter().map(|pass| pass.number).collect();
+        assert_eq!(
+            (numbers, certificate.trace[1].gap),
+            (vec![1, 2], 2.5 / 10.75)
+        );
+        // A bound that is no better proves nothing; a better one is that of the last pass, too.
+        certificate.improve_bound(8.25, || unreachable!());
+        certificate.raise_bound(9.0, || vec![vec![(7, 1.0)]]);
+        assert_eq!((certificate.bound, certificate.trace[1].bound), (9.0, 9.0));
+        assert_eq!(certificate.trace[1].gap, 1.75 / 10.75);
+        assert_eq!(certificate.trace[0].bound, 7.25);
+        assert_eq!(certificate.finished(), None);
+        certificate.raise_bound(9.75, || vec![vec![(8, 0.5), (9, 0.5)]]);
+        assert_eq!(certificate.finished(), Some(Status::Converged));
+        assert_eq!(certificate.evaluations().collect::<Vec<_>>(), [5, 8, 9]);
+        let solution = certificate.solution(&sharing(), Status::Converged);
+        assert_eq!((solution.gap, solution.trace.len()), (1.0 / 10.75, 2));
+    }
+
+    #[test]
+    fn passes_come_to_an_end() {
+        let mut run = Run {
+            max_passes: 2,
+            ..Run::default()
+        };
+        let mut certificate = new(&run);
+        record(&mut certificate, &evaluation(1, 10.0), &mut run);
+        assert_eq!(certificate.finished(), None);
+        record(&mut certificate, &evaluation(2, 10.0), &mut run);
+        assert_eq!(certificate.finished(), Some(Status::PassLimit));
+    }
+
+    #[test]
+    fn an_evaluation_ends_a_search_where_it_closes_the_gap_from_either_side() {
+        let mut run = Run {
+            tolerance: 0.1,
+            ..Run::default()
+        };
+        let mut certificate = new(&run);
+        let ends = |certificate: &Certificate, value: f64| {
+            certificate.ends_with(&evaluation(9, value), &theta(), &sharing())
+        };
+        // By itself: 3.5 of value + ¾.
+        assert!(!ends(&certificate, 34.0) && ends(&certificate, 34.5));
+        record(&mut certificate, &evaluation(5, 10.0), &mut run);
+        certificate.raise_bound(9.0, Vec::new);
+        // From above: 10 and 9; from below: 10.75 and 9.75.
+        assert!(ends(&certificate, 9.2) && !ends(&certificate, 9.4));
+        assert!(ends(&certificate, 12.5) && !ends(&certificate, 12.3));
+    }
+
+    #[test]
+    fn an_optimum_of_zero_is_reached_when_all_that_is_left_is_forgiven() {
+        let mut run = Run::default();
+        let mut small = evaluation(1, -0.25);
+        small.forgiven = vec![1.0];
+        small.sensitivities = Grid::zeros(1, 2);
+        let gap = |small: &Evaluation, run: &mut Run<'_>| {
+            let mut certificate = new(run);
+            record(&mut certificate, small, run);
+            certificate.gap()
+        };
+        // ½ and −½.
+        assert_eq!(gap(&small, &mut run), 0.0);
+        small.forgiven = vec![0.5];
+        assert_eq!(gap(&small, &mut run), 0.0);
+        small.forgiven = vec![0.49];
+        assert_eq!(gap(&small, &mut run), 2.0);
+        // As far apart, but at a height that is something.
+        small.values = vec![1.0];
+        small.forgiven = vec![1.0];
+        assert!(gap(&small, &mut run) > 0.5);
+    }
+}

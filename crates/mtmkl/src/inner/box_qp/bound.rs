@@ -190,4 +190,101 @@ mod tests {
             }
         }
     }
+
+    fn qp<'a>(linear: &'a [f64], lower: &'a [f64], upper: &'a [f64]) -> Qp<'a> {
+        Qp {
+            variables: Variables::one_each(linear.len()),
+            linear,
+            lower,
+            upper,
+        }
+    }
+
+    #[test]
+    fn the_violation_is_of_a_pair_that_can_move() {
+        let (lower, upper) = ([0.0; 3], [1.0; 3]);
+        let of = |linear: &[f64; 3], beta: &[f64; 3]| {
+            violation(&qp(linear, &lower, &upper), beta, &[0.0; 3])
+        };
+        assert_eq!(of(&[0.25, 1.0, 1.5], &[1.0, 0.5, 0.0]), 1.25);
+        assert_eq!(of(&[3.0, 1.0, 0.5], &[1.0, 0.5, 0.0]), 0.0);
+        assert_eq!(of(&[3.0, 2.0, 0.5], &[1.0, 1.0, 0.0]), 0.0);
+        let moved = violation(
+            &qp(&[0.25, 1.0, 1.5], &lower, &upper),
+            &[1.0, 0.5, 0.0],
+            &[0.0, 0.0, 1.0],
+        );
+        assert_eq!(moved, 0.75);
+    }
+
+    #[test]
+    fn without_free_variables_the_offset_is_between_those_that_may_move() {
+        let (lower, upper) = ([0.0; 3], [1.0, 1.0, 0.0]);
+        let of = |beta: &[f64; 3]| offset(&qp(&[4.0, 1.0, 9.0], &lower, &upper), beta, &[0.0; 3]);
+        assert_eq!(of(&[0.0, 0.0, 0.0]), 4.0);
+        assert_eq!(of(&[1.0, 1.0, 0.0]), 1.0);
+        assert_eq!(of(&[1.0, 0.0, 0.0]), 2.5);
+        assert_eq!(of(&[0.5, 0.25, 0.0]), 2.5);
+        assert_eq!(offset(&qp(&[4.0], &[2.0], &[2.0]), &[2.0], &[0.0]), 0.0);
+        // Off a bound by less than a part of the distance between the bounds is at it.
+        let (lower, upper) = ([-50.0; 2], [50.0; 2]);
+        let at = |beta: f64| offset(&qp(&[4.0, 1.0], &lower, &upper), &[beta, 0.0], &[0.0; 2]);
+        assert_eq!((at(50.0 - 5e-9), at(5e-9 - 50.0)), (1.0, 1.0));
+        assert_eq!((at(50.0 - 2e-8), at(2e-8 - 50.0)), (2.5, 2.5));
+    }
+
+    #[test]
+    fn a_safe_gap_is_the_largest_with_slopes_within_their_errors() {
+        let mut random = Random::new(12);
+        let mut signed =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
+        for offset in [-0.3, 0.0, 0.2] {
+            let (linear, product) = (signed(6), signed(3));
+            let (lower, upper) = (vec![-1.0; 6], vec![0.75; 6]);
+            let beta = signed(6);
+            let qp = Qp {
+                variables: Variables::new(3, 2),
+                linear: &linear,
+                lower: &lower,
+                upper: &upper,
+            };
+            let errors = [0.1, 0.0, 0.4];
+            let expected: f64 = (0..6)
+                .map(|v| {
+                    let slope = linear[v] - product[v % 3] - offset;
+                    let ends = [slope - errors[v % 3], slope + errors[v % 3]];
+                    let worth =
+                        ends.map(|slope| (slope * (0.75 - beta[v])).max(slope * (-1.0 - beta[v])));
+                    worth[0].max(worth[1])
+                })
+                .sum();
+            let found = safe_gap(&qp, &beta, &product, offset, &errors);
+            assert!((found - expected).abs() <= 1e-14);
+        }
+        // Digits of what a slope is the difference of are errors too: of q, and of b.
+        let (lower, upper) = ([0.0], [1.0]);
+        let large = 1.0 / f64::EPSILON;
+        let found = safe_gap(&qp(&[large], &lower, &upper), &[0.5], &[large], 0.0, &[0.0]);
+        assert_eq!(found, 0.5);
+        let found = safe_gap(&qp(&[large], &lower, &upper), &[0.5], &[0.0], large, &[0.0]);
+        assert_eq!(found, 1.0);
+    }
+
+    #[test]
+    fn the_offset_is_the_usual_one_unless_another_is_better() {
+        let (lower, upper) = ([0.0; 3], [1.0; 3]);
+        // Free variables that agree, but for a little.
+        let near = qp(&[1.0, 1.0 + 1e-9, 5.0], &lower, &upper);
+        let hold = best_offset(&near, &[0.5, 0.5, 1.0], &[0.0; 3], &[0.0; 3]);
+        assert_eq!(hold.offset, offset(&near, &[0.5, 0.5, 1.0], &[0.0; 3]));
+        // Three that do not: the mean of 0, 0 and 9 is far from the best, which is 0.
+        let far = qp(&[0.0, 0.0, 9.0], &lower, &upper);
+        let beta = [0.5, 0.5, 0.5];
+        let hold = best_offset(&far, &beta, &[0.0; 3], &[0.0; 3]);
+        assert_eq!((hold.offset, hold.gap), (0.0, 4.5));
+        assert_eq!(offset(&far, &beta, &[0.0; 3]), 3.0);
+        // What is safe is said beside what is seen.
+        let hold = best_offset(&far, &beta, &[0.0; 3], &[0.5; 3]);
+        assert!((hold.gap + hold.noise - 5.25).abs() <= 1e-12 && (hold.gap - 4.5).abs() <= 1e-12);
+    }
 }

@@ -403,4 +403,97 @@ mod tests {
             .is_none()
         );
     }
+
+    #[test]
+    fn their_price_in_small_steps_grows_with_the_square() {
+        assert_eq!(price_in_small_steps(80), 800 + 800);
+        assert_eq!(price_in_small_steps(100), 1250 + 1000);
+    }
+
+    #[test]
+    fn what_is_next_to_a_bound_goes_there_and_the_rest_makes_up_for_it() {
+        let grams = given(
+            4,
+            vec![(0..16).map(|k| f64::from(u8::from(k % 5 == 0))).collect()],
+        );
+        let rows = CombinedRows::new(TaskGrams::all(grams.as_ref()), &[1.0]);
+        let (lower, upper) = ([0.0; 4], [2.0; 4]);
+        let qp = Qp {
+            variables: Variables::one_each(4),
+            linear: &[0.0; 4],
+            lower: &lower,
+            upper: &upper,
+        };
+        let snapped = |beta: [f64; 4], sum: f64| {
+            let interior = Interior {
+                beta: beta.to_vec(),
+                product: Vec::new(),
+                iterations: 7,
+            };
+            interior.snapped(&qp, &rows, sum, 0.01)
+        };
+        // Rooms of ½ and 1 share what the first two leave.
+        let found = snapped([0.015, 1.985, 0.5, 1.0], 3.5).unwrap();
+        for (found, expected) in found.beta.iter().zip([0.0, 2.0, 0.5, 1.0]) {
+            assert!((found - expected).abs() <= 1e-15);
+        }
+        let found = snapped([0.015, 1.975, 0.5, 1.0], 3.49).unwrap();
+        let missing = 3.49 - 3.475;
+        for (found, expected) in found.beta.iter().zip([
+            0.0,
+            1.975 + missing * 0.025 / 1.525,
+            0.5 + missing * 0.5 / 1.525,
+            1.0 + missing / 1.525,
+        ]) {
+            assert!((found - expected).abs() <= 1e-14, "{found} {expected}");
+        }
+        assert_eq!((found.beta.clone(), found.iterations), (found.product, 7));
+        // At exactly the margin is next to it; and more than half of the room is too much.
+        assert_eq!(
+            snapped([0.02, 1.98, 0.5, 1.0], 3.5).unwrap().beta,
+            [0.0, 2.0, 0.5, 1.0]
+        );
+        assert!(snapped([0.015, 1.985, 0.5, 1.0], 4.3).is_none());
+        assert!(snapped([0.0, 2.0, 2.0, 0.0], 3.9).is_none());
+        assert!(snapped([0.0, 2.0, 2.0, 0.0], 4.0).is_some());
+    }
+
+    #[test]
+    fn the_start_is_balanced_and_a_dozen_steps_are_enough() {
+        let mut random = Random::new(9);
+        // Seven to twenty are usual.
+        for (n, most) in [(20, [10, 17]), (60, [12, 23])] {
+            for (c, most) in [1.0, 1e3].into_iter().zip(most) {
+                let grams = given(n, vec![crate::inner::tests::some_kernel(n, &mut random)]);
+                let rows = CombinedRows::new(TaskGrams::all(grams.as_ref()), &[1.0]);
+                let labels: Vec<f64> = (0..n).map(|i| [1.0, -1.0][i % 2]).collect();
+                let lower: Vec<f64> = labels.iter().map(|y| (c * y).min(0.0)).collect();
+                let upper: Vec<f64> = labels.iter().map(|y| (c * y).max(0.0)).collect();
+                let qp = Qp {
+                    variables: Variables::one_each(n),
+                    linear: &labels,
+                    lower: &lower,
+                    upper: &upper,
+                };
+                let point = Iterate::balanced(&qp, &rows, 0.0).unwrap();
+                // Half way, with multipliers that fulfil the linear conditions.
+                for v in 0..n {
+                    assert!((point.beta[v] - 0.5 * c * labels[v]).abs() <= 1e-12 * c);
+                    let slope = qp.slope(&point.product, v) - point.offset;
+                    let left = slope + point.hold_low[v] - point.hold_high[v];
+                    assert!(left.abs() <= 1e-9 * (1.0 + slope.abs()), "{left}");
+                    assert!(point.hold_low[v] > 0.0 && point.hold_high[v] > 0.0);
+                }
+                let mean: f64 = (0..n)
+                    .map(|v| qp.slope(&point.product, v) - point.offset)
+                    .sum();
+                assert!(mean.abs() <= 1e-9 * c);
+                let stop = Stop::never();
+                let found =
+                    solve(&qp, &rows, &vec![0.0; n], 1e-6, &stop, &Ledger::default()).unwrap();
+                assert!(found.iterations <= most, "{n} {c}: {}", found.iterations);
+                assert!(gap(&qp, &found.beta, &found.product) <= 1e-6);
+            }
+        }
+    }
 }

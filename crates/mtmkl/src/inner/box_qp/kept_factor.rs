@@ -157,3 +157,149 @@ pub(super) fn small_steps_of_factorisation(free: usize, samples: usize) -> usize
 fn factorisation_cost(free: &[usize]) -> f64 {
     (free.len() as f64).powi(3) / 3.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Allowance;
+    use super::*;
+    use crate::gram::{CombinedRows, Grams, given};
+    use crate::inner::tests::whole;
+    use crate::run::Stop;
+
+    /// A ridge alone: K is the identity.
+    fn grams(n: usize) -> Grams {
+        let mut matrix = vec![0.0; n * n];
+        (0..n).for_each(|i| matrix[i * n + i] = 1.0);
+        given(n, vec![matrix])
+    }
+
+    /// A factor of all but the last sample at θ = 2, looked at from another θ.
+    fn with(n: usize, theta: f64, look: impl Fn(&KeptFactor, &[usize], Here<'_>)) {
+        let (grams, stop) = (grams(n), Stop::never());
+        let free: Vec<usize> = (0..n - 1).collect();
+        let effort = Effort {
+            accuracy: 1e-3,
+            size: 0.0,
+            curvature: true,
+            shrinking: true,
+            concave: true,
+            allowance: Allowance::default(),
+            stop: &stop,
+        };
+        let here = |theta: &[f64], look: &dyn Fn(Here<'_>)| {
+            let rows = CombinedRows::new(whole(&grams), theta);
+            look(Here {
+                grams: whole(&grams),
+                rows: &rows,
+                theta,
+            });
+        };
+        here(&[2.0], &|there| {
+            let variables = Variables::one_each(n);
+            let kept = KeptFactor::new(free.clone(), variables, there, &effort, &Ledger::default());
+            let kept = kept.unwrap();
+            here(&[theta], &|now| look(&kept, &free, now));
+        });
+    }
+
+    #[test]
+    fn costs_are_those_of_arithmetic_and_of_memory() {
+        assert_eq!(factorisation_cost(&[0; 6]), 72.0);
+        // 100³/3 multiply–adds, and two rows of 7 numbers at 100/9 each.
+        assert_eq!(small_steps_of_factorisation(100, 7), 2142);
+        assert_eq!(small_steps_of_factorisation(0, 7), 0);
+        with(5, 1.0, |_, _, here| {
+            let expected = READ * (2.0 * 5.0 + READS_OF_FACTOR * 4.0);
+            assert!((step_cost(&[0, 1], here) - expected).abs() <= 1e-12);
+        });
+    }
+
+    #[test]
+    fn the_way_from_one_theta_to_another_is_relative_to_where_it_leads() {
+        for (theta, distance) in [(2.0, 0.0), (4.0, 0.5), (1.0, 1.0), (-1.0, 3.0)] {
+            with(5, theta, |kept, _, here| {
+                assert_eq!(kept.distance(here.theta), distance);
+                assert_eq!(kept.is_of(here.theta), theta == 2.0);
+            });
+        }
+    }
+
+    #[test]
+    fn the_samples_that_move_are_known_and_may_have_other_names() {
+        with(5, 2.0, |kept, free, here| {
+            let variables = Variables::one_each(5);
+            assert!(kept.is_on(free, variables));
+            assert!(!kept.is_on(&[0, 1, 2], variables) && !kept.is_on(&[1, 2, 3, 4], variables));
+            // Of the second and fourth sample the second copies.
+            let variables = Variables::new(5, 2);
+            let kept = KeptFactor::new(
+                vec![0, 6, 2, 8],
+                variables,
+                here,
+                &Effort {
+                    accuracy: 1e-3,
+                    size: 0.0,
+                    curvature: true,
+                    shrinking: true,
+                    concave: true,
+                    allowance: Allowance::default(),
+                    stop: &Stop::never(),
+                },
+                &Ledger::default(),
+            )
+            .unwrap();
+            // Three samples further among twelve.
+            let all = Variables::new(12, 2);
+            let renamed = kept
+                .renamed(variables, all, |sample| Some(sample + 3))
+                .unwrap();
+            assert_eq!(renamed.set.members(), [3, 16, 5, 18]);
+            assert_eq!(renamed.set.moving(), [3, 4, 5, 6]);
+            assert!(renamed.renamed(all, variables, |_| None).is_none());
+        });
+    }
+
+    #[test]
+    fn a_factor_serves_while_its_steps_are_cheaper_than_a_new_one() {
+        // Small: reading is dear beside |F|³/3.
+        with(20, 3.0, |kept, free, here| {
+            assert!(step_cost(free, here) > factorisation_cost(free));
+            // One step is what a new factor takes too.
+            assert!(kept.serves(free, here, 0.5, 0.5) && kept.serves(free, here, 0.5, 0.9));
+            assert!(!kept.serves(free, here, 0.5, 0.25));
+            assert!(!kept.serves(free, here, 1.0, 0.5) && !kept.serves(free, here, 2.0, 0.5));
+        });
+        // At its own θ it always does.
+        with(20, 2.0, |kept, free, here| {
+            assert!(kept.serves(free, here, 2.0, 1e-9));
+        });
+        // Large: one step more is cheaper than a factor, two are not.
+        with(320, 3.0, |kept, free, here| {
+            let ratio = factorisation_cost(free) / step_cost(free, here);
+            assert!(1.5 < ratio && ratio < 1.7, "{ratio}");
+            assert!(kept.serves(free, here, 0.5, 0.25) && !kept.serves(free, here, 0.5, 0.125));
+            assert!(kept.serves(free, here, 0.25, 0.1) && !kept.serves(free, here, 0.5, 0.1));
+        });
+    }
+
+    #[test]
+    fn curvature_of_another_theta_is_taken_where_it_is_near_and_dear_to_make() {
+        let answers = |n: usize, theta: f64, expected: bool| {
+            with(n, theta, |kept, free, here| {
+                assert_eq!(kept.bends_alike(free, here), expected, "{n} {theta}");
+            });
+        };
+        for n in [20, 320] {
+            answers(n, 2.0, true);
+            answers(n, 4.0, false);
+        }
+        answers(20, 1.9, false);
+        answers(320, 1.9, true);
+        // A quarter is near, more is not.
+        answers(320, 1.6, true);
+        answers(320, 1.59, false);
+        // A factor of 129 variables costs more than half of a pass, one of 117 does not.
+        answers(130, 1.9, true);
+        answers(118, 1.9, false);
+    }
+}

@@ -511,3 +511,6 @@ fn direct_step(
     *beta = before;
     false
 }
+
+#[cfg(test)]
+mod tests;

@@ -296,3 +296,167 @@ impl<'a> Search<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gram::given;
+    use crate::inner::tests::{some_kernel, whole};
+    use crate::machine::Variables;
+    use crate::random::Random;
+
+    const N: usize = 24;
+
+    /// Bounds 0 and 1, a third of β at each of them and a third between; slopes of any sign.
+    struct Place {
+        kernel: Vec<f64>,
+        linear: Vec<f64>,
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        beta: Vec<f64>,
+        product: Vec<f64>,
+    }
+
+    impl Place {
+        fn new(random: &mut Random) -> Self {
+            let mut signed =
+                |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
+            let (linear, product) = (signed(N), signed(N));
+            Self {
+                kernel: some_kernel(N, random),
+                linear,
+                lower: vec![0.0; N],
+                upper: vec![1.0; N],
+                beta: (0..N).map(|v| [0.0, 1.0, 0.5][v % 3]).collect(),
+                product,
+            }
+        }
+
+        fn qp(&self) -> Qp<'_> {
+            Qp {
+                variables: Variables::one_each(N),
+                linear: &self.linear,
+                lower: &self.lower,
+                upper: &self.upper,
+            }
+        }
+
+        fn slope(&self, v: usize) -> f64 {
+            self.linear[v] - self.product[v]
+        }
+
+        /// (g_i − g_j)² / (K_ii + K_jj − 2K_ij)
+        fn gain(&self, i: usize, j: usize) -> f64 {
+            let k = |a: usize, b: usize| self.kernel[a * N + b];
+            (self.slope(i) - self.slope(j)).powi(2) / (k(i, i) + k(j, j) - 2.0 * k(i, j))
+        }
+    }
+
+    #[test]
+    fn a_variable_can_move_where_it_has_room() {
+        assert_eq!(status(0.5, 0.0, 1.0), CAN_GROW | CAN_SHRINK);
+        assert_eq!(status(0.0, 0.0, 1.0), CAN_GROW);
+        assert_eq!(status(1.0, 0.0, 1.0), CAN_SHRINK);
+        assert_eq!(status(0.0, 0.0, 0.0), 0);
+    }
+
+    #[test]
+    fn the_pair_is_that_of_the_largest_gain_however_it_is_looked_for() {
+        let mut random = Random::new(51);
+        for round in 0..20 {
+            let place = Place::new(&mut random);
+            let grams = given(N, vec![place.kernel.clone()]);
+            let rows = CombinedRows::new(whole(&grams), &[1.0]);
+            let qp = place.qp();
+            let mut search = Search::new(&qp, &rows, &place.beta);
+            assert!(!search.is_sparse() && search.is_complete());
+            // All of them; then two, one by one, with the others hidden as shrinking does it.
+            for active in [(0..N).collect(), vec![round, (round + 2) % N]] {
+                for v in (0..N).filter(|v| !active.contains(v)) {
+                    search.grow[v] = f64::NEG_INFINITY;
+                    search.shrink[v] = f64::INFINITY;
+                }
+                search.active.clone_from(&active);
+                assert_eq!(search.is_sparse(), active.len() == 2);
+                let growing = active.iter().filter(|&&v| place.beta[v] < 1.0);
+                let first = growing.max_by(|&&a, &&b| place.slope(a).total_cmp(&place.slope(b)));
+                let first = *first.unwrap();
+                assert_eq!(
+                    search.first(&place.product),
+                    Some((first, place.slope(first)))
+                );
+                let shrinking: Vec<usize> = (active.iter().copied())
+                    .filter(|&v| place.beta[v] > 0.0)
+                    .collect();
+                let lowest = shrinking
+                    .iter()
+                    .map(|&v| place.slope(v))
+                    .fold(f64::INFINITY, f64::min);
+                let below = shrinking
+                    .iter()
+                    .filter(|&&v| place.slope(v) < place.slope(first));
+                let best =
+                    below.max_by(|&&a, &&b| place.gain(first, a).total_cmp(&place.gain(first, b)));
+                let found = search.second(&place.product, first, place.slope(first));
+                assert_eq!(found.position, best.copied());
+                assert!((found.lowest - lowest).abs() <= 1e-15);
+                if let Some(&best) = best {
+                    let gain = place.gain(first, best);
+                    assert!((found.gain - gain).abs() <= 1e-12 * gain);
+                }
+                // No pair where the tolerance allows for all of them.
+                assert_eq!(search.select(&place.product, 10.0), None);
+                let pair = best.map(|&best| (first, best));
+                assert_eq!(search.select(&place.product, 0.0), pair);
+            }
+            // A third of an eighth is sparse, an eighth is not.
+            search.active = (0..N / SPARSE).collect();
+            assert!(!search.is_sparse() && !search.is_complete());
+        }
+    }
+
+    #[test]
+    fn what_points_firmly_outwards_is_left_out_until_all_are_looked_at_again() {
+        let mut random = Random::new(52);
+        let mut left_out = 0;
+        for _ in 0..20 {
+            let place = Place::new(&mut random);
+            let grams = given(N, vec![place.kernel.clone()]);
+            let rows = CombinedRows::new(whole(&grams), &[1.0]);
+            let qp = place.qp();
+            let mut search = Search::new(&qp, &rows, &place.beta);
+            let slopes =
+                |can: fn(f64) -> bool| (0..N).filter(move |&v| can([0.0, 1.0, 0.5][v % 3]));
+            let highest = slopes(|beta| beta < 1.0)
+                .map(|v| place.slope(v))
+                .fold(f64::NEG_INFINITY, f64::max);
+            let lowest = slopes(|beta| beta > 0.0)
+                .map(|v| place.slope(v))
+                .fold(f64::INFINITY, f64::min);
+            let stays = |v: usize| match v % 3 {
+                // At the lower bound, below all that can shrink: it would have to shrink further.
+                0 => place.slope(v) >= lowest,
+                1 => place.slope(v) <= highest,
+                _ => true,
+            };
+            search.shrink(&place.product);
+            let expected: Vec<usize> = (0..N).filter(|&v| stays(v)).collect();
+            assert_eq!(search.active, expected);
+            left_out += N - expected.len();
+            for v in (0..N).filter(|&v| !stays(v)) {
+                assert_eq!(
+                    (search.grow[v], search.shrink[v]),
+                    (f64::NEG_INFINITY, f64::INFINITY)
+                );
+            }
+            search.restore();
+            assert!(search.is_complete());
+            for v in 0..N {
+                let grows = if v % 3 == 1 { f64::NEG_INFINITY } else { 0.0 };
+                let shrinks = if v % 3 == 0 { f64::INFINITY } else { 0.0 };
+                assert_eq!((search.grow[v], search.shrink[v]), (grows, shrinks));
+            }
+        }
+        assert!(left_out > 10, "{left_out}");
+    }
+}

@@ -458,3 +458,107 @@ fn keep_factor(
     let kept = KeptFactor::new(places, own, here, effort, &point.ledger);
     solver.memory.kept = kept.map(|kept| kept.with_members(variables, free));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_come_first_and_of_equal_ones_the_first() {
+        let all = [(1.0, 0), (3.0, 1), (3.0, 2), (2.0, 3)];
+        for count in 0..=4 {
+            let mut values = all;
+            largest(&mut values, count);
+            let mut first: Vec<usize> = values[..count].iter().map(|(_, place)| *place).collect();
+            first.sort_unstable();
+            let mut expected = [1, 2, 3, 0][..count].to_vec();
+            expected.sort_unstable();
+            assert_eq!(first, expected);
+        }
+    }
+
+    #[test]
+    fn the_steepest_are_those_that_can_grow_most_and_shrink_most() {
+        let (lower, upper) = ([0.0; 6], [1.0; 6]);
+        let qp = Qp {
+            variables: Variables::one_each(6),
+            linear: &[5.0, 1.0, 4.0, -3.0, 2.0, 0.0],
+            lower: &lower,
+            upper: &upper,
+        };
+        // The third could only shrink, and the first only grow.
+        let beta = [0.0, 0.0, 1.0, 1.0, 0.5, 0.5];
+        assert_eq!(steepest(&qp, &beta, &[0.0; 6], 2), [0, 3]);
+        let mut four = steepest(&qp, &beta, &[0.0; 6], 4);
+        four.sort_unstable();
+        assert_eq!(four, [0, 3, 4, 5]);
+        assert!(steepest(&qp, &beta, &[0.0; 6], 1).is_empty());
+        // With Kβ that turns the slopes around.
+        assert_eq!(
+            steepest(&qp, &beta, &[9.0, 0.0, 9.0, -9.0, 0.0, 0.0], 2),
+            [4, 2]
+        );
+    }
+
+    #[test]
+    fn double_precision_has_room_for_fewer() {
+        for (rounded, double) in [
+            (1500, 1500),
+            (SMALL, SMALL),
+            (SMALL + 1, SMALL),
+            (3000, 2100),
+            (20_000, 14_000),
+        ] {
+            assert_eq!(most_samples(rounded, true), rounded);
+            assert_eq!(most_samples(rounded, false), double);
+        }
+        assert_eq!(bytes_of_part(100), square(100));
+        assert_eq!(bytes_of_part(SMALL), square(SMALL));
+        assert_eq!(bytes_of_part(2100), square(SMALL));
+        assert_eq!(bytes_of_part(10_000), square(10_000) / 2);
+    }
+
+    /// Samples with bounds 0 and 1 and these slopes, b being 0: as many wish to go up as down.
+    fn part(beta: &[f64], slopes: &[f64], forced: &[usize], most: usize) -> (Vec<usize>, bool) {
+        let n = beta.len();
+        let (lower, upper) = (vec![0.0; n], vec![1.0; n]);
+        let qp = Qp {
+            variables: Variables::one_each(n),
+            linear: slopes,
+            lower: &lower,
+            upper: &upper,
+        };
+        chosen(&qp, beta, &vec![0.0; n], forced, most)
+    }
+
+    #[test]
+    fn a_part_has_what_should_move_what_is_free_and_what_is_nearest_to_it() {
+        let n = 60;
+        // At rest: at 0 with slopes below, at 1 with slopes above; the nearer to the end of the list, the farther.
+        let mut beta: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i % 2 == 1))).collect();
+        let mut slopes: Vec<f64> = (0..n)
+            .map(|i| (1.0 + i as f64) * if i % 2 == 1 { 1.0 } else { -1.0 })
+            .collect();
+        // Two free ones that fix b at 0, and ten that should move.
+        for i in [10, 31] {
+            (beta[i], slopes[i]) = (0.5, 0.0);
+        }
+        for i in 40..50 {
+            slopes[i] = -slopes[i];
+        }
+        assert_eq!(part(&beta, &slopes, &[], n), ((0..n).collect(), true));
+        let (found, is_whole) = part(&beta, &slopes, &[55], 30);
+        // 40 to 49, 10, 31, the forced one, and a tenth of these thirteen more: 0.
+        let expected: Vec<usize> = [0, 10, 31].into_iter().chain(40..50).chain([55]).collect();
+        assert_eq!((found, is_whole), (expected, true));
+        // Where there is no room for the nearest, they stay out.
+        let (found, is_whole) = part(&beta, &slopes, &[55], 13);
+        assert!(is_whole && found.len() == 13 && !found.contains(&0));
+        // Where there is room for some only, those that are settled come first, and the pair that violates most.
+        let (found, is_whole) = part(&beta, &slopes, &[55], 8);
+        assert!(!is_whole && found.len() <= 8 && found.is_sorted());
+        for sample in [10, 31, 55, 48, 49] {
+            assert!(found.contains(&sample), "{sample} in {found:?}");
+        }
+    }
+}

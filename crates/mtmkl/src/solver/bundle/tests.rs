@@ -1,7 +1,7 @@
 //! What mixtures, cuts and scaled α say about J is never more than is true.
 
 use super::history::{REMEMBERED, SCALES};
-use super::{History, Known, Proof};
+use super::{Cut, History, Known, Proof};
 use crate::engine::{Curvature, Evaluation};
 use crate::grid::{Grid, Shape, dot};
 use crate::random::Random;
@@ -171,4 +171,138 @@ fn only_what_the_model_does_not_know_cuts() {
         assert!(offset <= 0.0);
         assert!(more > 0.0 && offset + dot(&slope, &delta) >= more - 1e-12);
     }
+}
+
+/// One task, two kernels, J = 10 and s = (1, 2) at θ = (1, 1); H = F'F with F = (1, 2).
+fn one_task() -> (Known, [Curvature; 1]) {
+    let mut evaluation = Evaluation::zeros(7, 1, 2);
+    evaluation.values = vec![10.0];
+    evaluation.gaps = vec![0.05];
+    evaluation.sensitivities = Grid::from_values(1, 2, vec![1.0, 2.0]);
+    let curvature = Curvature {
+        rank: 1,
+        factor: vec![1.0, 2.0],
+        span: None,
+    };
+    (
+        Known::new(&Grid::filled(1, 2, 1.0), &evaluation),
+        [curvature],
+    )
+}
+
+/// J further on, at θ = (1.5, 1.5): the model says 10 − 1.5 + ½ 1.5².
+fn further(value: f64) -> Known {
+    let mut evaluation = Evaluation::zeros(8, 1, 2);
+    evaluation.values = vec![value];
+    evaluation.sensitivities = Grid::from_values(1, 2, vec![0.5, 0.5]);
+    Known::new(&Grid::filled(1, 2, 1.5), &evaluation)
+}
+
+#[test]
+fn missing_curvature_is_what_would_have_told_j() {
+    let (here, curvature) = one_task();
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-13;
+    let there = here.compare(&further(9.9), &curvature, 0);
+    assert_eq!((there.delta, there.pull), (vec![0.5, 0.5], vec![1.5, 3.0]));
+    assert!(close(there.bend, 1.125) && close(there.rise, -0.1) && close(there.excess, 0.275));
+    // ½ δ'diag(b)δ = ½ (2 + 4) ¼ on the diagonal b.
+    let damping = Grid::from_values(1, 2, vec![2.0, 4.0]);
+    let missing = |value: f64, damping: &Grid, forgiven: f64| {
+        here.missing(&further(value), &curvature, damping, &[forgiven])[0]
+    };
+    assert!(close(missing(9.9, &damping, 0.0), (0.275 - 0.05) / 0.75));
+    assert!(close(
+        missing(9.9, &damping, 0.1),
+        (0.275 - 0.05 - 0.1125) / 0.75
+    ));
+    // Nothing is missing where J is what the model says but for the inner gap, or where no diagonal would help.
+    assert_eq!(missing(9.67, &damping, 0.0), 0.0);
+    assert_eq!(missing(9.0, &damping, 0.0), 0.0);
+    assert_eq!(missing(9.9, &Grid::zeros(1, 2), 0.0), 0.0);
+    for (value, foretold) in [(9.9, false), (9.68, false), (9.67, true), (9.0, true)] {
+        assert_eq!(
+            here.foretells(&further(value), &curvature),
+            [foretold],
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn a_line_is_looked_at_where_its_kappa_is_best() {
+    let (mut here, _) = one_task();
+    here.scales = vec![true];
+    // c = 10 + 3, s'θ = 3: κ is best at 13/(6κ) times θ, and worth κc/2 there.
+    let scaled = here.scaled(0.5);
+    let longer = 13.0 / 3.0;
+    for weight in scaled.theta.values() {
+        assert!((weight - longer).abs() <= 1e-14);
+    }
+    assert!((scaled.values[0] - 3.25).abs() <= 1e-14);
+    assert_eq!(scaled.sensitivities.values(), [0.25, 0.5]);
+    assert_eq!(scaled.kappas, [0.5]);
+    // Where κα is not feasible, or ⟨s, θ⟩ next to nothing, it stays what it is.
+    here.scales = vec![false];
+    assert_eq!(here.scaled(0.5).values, here.values);
+    here.scales = vec![true];
+    here.sensitivities = Grid::filled(1, 2, 1e-10);
+    assert_eq!(here.scaled(0.5).values, here.values);
+}
+
+#[test]
+fn the_last_evaluations_are_remembered_and_each_is_a_line() {
+    let (here, curvature) = one_task();
+    let mut history = History::new(2);
+    for number in 0..REMEMBERED + 3 {
+        let mut known = further(9.0 + 0.01 * number as f64);
+        known.number = number;
+        history.add(known);
+    }
+    let numbers: Vec<usize> = history.evaluations().collect();
+    assert_eq!(numbers, (3..REMEMBERED + 3).collect::<Vec<_>>());
+    let lines = history.lines(&here);
+    assert_eq!((lines.len(), lines[0].len()), (1, REMEMBERED));
+    for (line, number) in lines[0].iter().zip(3..) {
+        // At any δ: the line of θ_j less that of θ_k.
+        let delta = [0.3, -0.2];
+        let theirs = 9.0 + 0.01 * f64::from(number) - 0.5 * (0.3 - 0.5 - 0.2 - 0.5);
+        let own = 10.0 - 0.3 + 2.0 * 0.2;
+        assert!((line.value(&delta) - (theirs - own)).abs() <= 1e-13);
+    }
+    // Of very many kernels nothing is.
+    let mut wide = History::new(513);
+    wide.add(further(9.0));
+    assert!(!wide.is_kept() && wide.evaluations().count() == 0);
+    assert!(History::new(512).is_kept() && wide.cuts(&here, &curvature)[0].is_empty());
+}
+
+#[test]
+fn a_mixture_proves_the_constants_of_its_parts_less_the_support_of_their_sensitivities() {
+    let (mut here, _) = one_task();
+    here.noises = vec![0.5];
+    let shape = Shape {
+        tasks: 1,
+        kernels: 2,
+    };
+    // Σθ ≤ 2: the support is twice the largest sensitivity.
+    let sharing = SharingSpec::lp(1.0, 2.0).build(shape).unwrap();
+    let mut cut = Cut::new(vec![0.0; 2], 0.0);
+    (cut.constant, cut.noise, cut.source) = (20.0, 1.0, (3, 0.8));
+    cut.sensitivities = vec![5.0, 1.0];
+    let proof = Proof::mixed(&here, &[vec![cut]], &[vec![0.25]], &sharing);
+    // ¾ (13 − ½) + ¼ (20 − 1), and s = (¾ + 5/4, 3/2 + ¼).
+    assert!((proof.bound - (0.75 * 12.5 + 0.25 * 19.0 - 2.0 * 2.0)).abs() <= 1e-13);
+    assert_eq!(proof.witness, [vec![(7, 0.75), (3, 0.25 * 0.8)]]);
+    let alone = Proof::mixed(&here, &[Vec::new()], &[], &sharing);
+    assert!((alone.bound - (12.5 - 4.0)).abs() <= 1e-13);
+    let (low, high) = (alone.bound, proof.bound);
+    assert!(low < high);
+    assert_eq!(alone.clone().or(proof.clone()).bound, high);
+    assert_eq!(proof.clone().or(alone).bound, high);
+    let mut twin = proof.clone();
+    twin.witness.clear();
+    assert!(
+        !proof.or(twin).witness.is_empty(),
+        "the first of equal ones"
+    );
 }

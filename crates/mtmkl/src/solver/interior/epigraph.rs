@@ -366,6 +366,50 @@ mod tests {
     }
 
     #[test]
+    fn products_after_a_step_are_those_of_where_it_leads() {
+        let mut random = Random::new(10);
+        for count in 0..=CUTS {
+            let cuts: Vec<Cut> = (0..count)
+                .map(|_| Cut::new(signed(KERNELS, &mut random), 0.0))
+                .collect();
+            let mut state = state(&cuts, &mut random);
+            let own = signed(2, &mut random);
+            let direction = EpigraphStep {
+                variable: own[0],
+                multiplier: own[1],
+                slack: signed(count, &mut random),
+                weights: signed(count, &mut random),
+            };
+            let (before, step) = (state.clone(), 0.3);
+            let foretold = state.complementarity_after(&direction, step);
+            state.advance(&direction, step);
+            let (found, products) = state.complementarity();
+            assert!((foretold - found).abs() <= 1e-14, "{foretold} {found}");
+            assert_eq!(products, if count == 0 { 0.0 } else { 1.0 + count as f64 });
+            let moved = [
+                (before.variable, direction.variable, state.variable),
+                (before.multiplier, direction.multiplier, state.multiplier),
+            ];
+            for (value, change, after) in moved {
+                assert_eq!(value + step * change, after);
+            }
+        }
+    }
+
+    #[test]
+    fn proportions_of_cuts_are_scaled_where_they_are_more_than_one() {
+        let mut random = Random::new(11);
+        let cuts: Vec<Cut> = (0..2)
+            .map(|_| Cut::new(signed(KERNELS, &mut random), 0.0))
+            .collect();
+        let mut state = state(&cuts, &mut random);
+        state.weights = vec![3.0, 1.0];
+        assert_eq!(state.convex_weights(), [0.75, 0.25]);
+        state.weights = vec![0.25, 0.5];
+        assert_eq!(state.convex_weights(), [0.25, 0.5]);
+    }
+
+    #[test]
     fn the_start_is_central() {
         let mut random = Random::new(9);
         let delta = signed(KERNELS, &mut random);

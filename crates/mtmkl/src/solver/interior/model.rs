@@ -374,3 +374,170 @@ impl<'a> Workspace<'a> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::sharing::SharingSpec;
+    use crate::solver::bundle::Cut;
+
+    const SHAPE: crate::grid::Shape = crate::grid::Shape {
+        tasks: 2,
+        kernels: 5,
+    };
+
+    fn sharings() -> Vec<SharingSpec> {
+        vec![
+            SharingSpec::independent(1.0, 1.5),
+            SharingSpec::independent(2.0, 1.5),
+            SharingSpec::pscs(1.5, 1.0, 1.0),
+            SharingSpec::group(2.0, 1.0, 1.0),
+            SharingSpec::common(2.0, 1.0),
+            SharingSpec::box_simplex(0.4),
+            SharingSpec::tang(0.5),
+        ]
+    }
+
+    fn signed(count: usize, random: &mut Random) -> Vec<f64> {
+        (0..count).map(|_| random.uniform() - 0.5).collect()
+    }
+
+    /// A model with this many rows of curvature and this many cuts per task, looked at with its sharing.
+    fn with(
+        spec: &SharingSpec,
+        rows: usize,
+        cuts: usize,
+        random: &mut Random,
+        look: impl Fn(&Model<'_>, &[Constraint]),
+    ) {
+        let sharing = spec.build(SHAPE).unwrap();
+        let (tasks, kernels) = (SHAPE.tasks, SHAPE.kernels);
+        let theta = sharing.theta(&sharing.start());
+        let s = Grid::from_values(
+            tasks,
+            kernels,
+            (0..tasks * kernels).map(|_| random.uniform()).collect(),
+        );
+        let curvature: Vec<Curvature> = (0..tasks)
+            .map(|_| Curvature {
+                rank: rows,
+                factor: signed(rows * kernels, random),
+                span: None,
+            })
+            .collect();
+        let cuts: Vec<Vec<Cut>> = (0..tasks)
+            .map(|_| {
+                (0..cuts)
+                    .map(|_| Cut::new(signed(kernels, random), -0.01))
+                    .collect()
+            })
+            .collect();
+        let model = Model {
+            theta: &theta,
+            sensitivities: &s,
+            curvature: &curvature,
+            damping: None,
+            cuts: &cuts,
+            sharing: &sharing,
+        };
+        look(&model, &sharing.constraints().unwrap());
+    }
+
+    #[test]
+    fn the_start_is_as_far_as_its_gap_and_a_dozen_steps_from_the_end() {
+        let mut random = Random::new(61);
+        for spec in sharings() {
+            for (rows, cuts) in [(0, 0), (3, 0), (5, 0), (3, 2), (0, 4)] {
+                with(&spec, rows, cuts, &mut random, |model, constraints| {
+                    let hessians = (0..SHAPE.tasks).map(|task| model.hessian(task, None));
+                    let work = Workspace::new(model, constraints, hessians.collect());
+                    let mut at = work.start();
+                    let (products, count) = at.complementarity();
+                    let theta = work.theta(&at.terms);
+                    let weights: Vec<Vec<f64>> =
+                        at.epigraphs.iter().map(Epigraph::convex_weights).collect();
+                    let gap = work.gap(&theta, &weights);
+                    // Without cuts the products are the gap; with cuts the epigraph variables are where that puts them.
+                    assert!(products >= 0.9 * gap, "{spec:?}: {products} {gap}");
+                    assert!(
+                        products <= (if cuts == 0 { 1.0 } else { 9.0 }) * gap * (1.0 + 1e-9),
+                        "{spec:?}: {products} {gap} {count}"
+                    );
+                    let mut steps = 0;
+                    while at.complementarity().0 > 1e-7 * products && work.iterate(&mut at) {
+                        steps += 1;
+                    }
+                    assert!(at.complementarity().0 <= 1e-7 * products);
+                    // Six to nine are usual. Where groups of all tasks meet next to no curvature, the way along the norm's kink is longer.
+                    let is_kinked =
+                        ["group", "pscs"].contains(&spec.name()) && rows < 5 && cuts == 0;
+                    assert!(
+                        is_kinked || steps <= 10,
+                        "{spec:?}, {rows} rows, {cuts} cuts: {steps}"
+                    );
+                    let end = work.feasible(&at);
+                    assert!(end.gap <= 1e-4 * gap, "{spec:?}: {}", end.gap);
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_minimum_is_as_good_as_was_asked_for() {
+        let mut random = Random::new(62);
+        for spec in sharings() {
+            for (rows, cuts) in [(0, 0), (3, 0), (5, 2)] {
+                with(&spec, rows, cuts, &mut random, |model, constraints| {
+                    let best = model.minimise(constraints, 1e-7, 1e-7);
+                    assert!(best.gap <= SNAP_GAP * 1e-7, "{spec:?}: {}", best.gap);
+                    // Only the accuracy, and only the part of the decrease.
+                    for (accuracy, least) in
+                        [(1e-3, f64::INFINITY), (1e-2, 1e-5), (f64::INFINITY, 1e-4)]
+                    {
+                        let found = model.minimise(constraints, accuracy, least);
+                        let wanted = accuracy.min(least.max(-SHARE * found.value));
+                        assert!(
+                            found.gap <= SNAP_GAP * wanted.max(1e-12),
+                            "{spec:?}: {} {wanted}",
+                            found.gap
+                        );
+                        assert!(found.value <= best.value + found.gap + 1e-12);
+                        assert!(found.value >= best.value - 1e-6);
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn the_value_is_of_slopes_curvature_damping_and_the_highest_cut() {
+        let shape = crate::grid::Shape {
+            tasks: 1,
+            kernels: 2,
+        };
+        let sharing = SharingSpec::lp(1.0, 9.0).build(shape).unwrap();
+        let cuts = [vec![
+            Cut::new(vec![1.0, 0.0], 0.5),
+            Cut::new(vec![0.0, 1.0], -9.0),
+        ]];
+        let model = Model {
+            theta: &Grid::from_values(1, 2, vec![1.0, 1.0]),
+            sensitivities: &Grid::from_values(1, 2, vec![3.0, 5.0]),
+            curvature: &[Curvature {
+                rank: 1,
+                factor: vec![1.0, -1.0],
+                span: None,
+            }],
+            damping: Some(&Grid::from_values(1, 2, vec![2.0, 4.0])),
+            cuts: &cuts,
+            sharing: &sharing,
+        };
+        // δ = (2, −½): −(6 − 2.5) + ½ (2.5² + 8 + 1) + max(0, 2.5, −9.5).
+        let found = model.value(&Grid::from_values(1, 2, vec![3.0, 0.5]));
+        assert!((found - (-3.5 + 0.5 * (6.25 + 9.0) + 2.5)).abs() <= 1e-14);
+        // Below zero a cut says nothing.
+        let found = model.value(&Grid::from_values(1, 2, vec![0.0, 1.0]));
+        assert!((found - (3.0 + 0.5 * (1.0 + 2.0))).abs() <= 1e-14);
+    }
+}

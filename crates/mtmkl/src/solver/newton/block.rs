@@ -182,3 +182,127 @@ impl Block {
         self.current = evaluation;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Curvature;
+    use crate::grid::Shape;
+    use crate::sharing::SharingSpec;
+
+    /// J between value and value + gap.
+    fn evaluation(number: usize, value: f64, gap: f64) -> Evaluation {
+        let mut evaluation = Evaluation::zeros(number, 1, 2);
+        evaluation.values = vec![value];
+        evaluation.gaps = vec![gap];
+        evaluation.sensitivities = Grid::from_values(1, 2, vec![1.0, 2.0]);
+        evaluation.curvature = Some(vec![Curvature::none()]);
+        evaluation
+    }
+
+    /// At J between 10 and 10.5, on its way to a vertex, with this slope to there.
+    fn block(slope: f64) -> Block {
+        let shape = Shape {
+            tasks: 1,
+            kernels: 2,
+        };
+        let sharing = SharingSpec::lp(1.0, 2.0).build(shape).unwrap();
+        let parts = sharing.start();
+        let mut block = Block::new(sharing, parts, evaluation(1, 10.0, 0.5));
+        block.target = Parts(vec![Grid::from_values(1, 2, vec![0.0, 2.0])]);
+        block.slope = slope;
+        block
+    }
+
+    fn judge(block: &mut Block, lower: f64) -> Verdict {
+        let trial = block.trial();
+        block.judge(trial, evaluation(2, lower, 0.25))
+    }
+
+    #[test]
+    fn a_step_is_taken_where_j_falls_by_a_part_of_what_its_slope_promises() {
+        // 10.5 − 10⁻⁴ · 4, of which ¼ is the gap there.
+        let mut taken = block(-4.0);
+        assert_eq!(
+            (taken.promise(), taken.is_curved(), taken.is_wide()),
+            (4.0, true, false)
+        );
+        taken.rejected = 3;
+        assert_eq!(judge(&mut taken, 10.249_5), Verdict::Taken);
+        assert_eq!(
+            (taken.current.number, taken.here.number, taken.rejected),
+            (2, 2, 0)
+        );
+        assert_eq!(taken.parts.0[0].values(), [0.0, 2.0]);
+        assert_eq!(taken.history.evaluations().collect::<Vec<_>>(), [1]);
+        // 10.2495 + 4 − 4 is a better bound than 10 + 2 s'θ − 4 = 9 + …
+        assert!((taken.proof.bound - 10.249_5).abs() <= 1e-12);
+        let mut refused = block(-4.0);
+        assert_eq!(judge(&mut refused, 10.249_7), Verdict::Refused);
+        assert_eq!((refused.current.number, refused.rejected), (1, 1));
+        assert_eq!(refused.history.evaluations().collect::<Vec<_>>(), [2]);
+        // A slope that rises promises nothing.
+        assert_eq!(judge(&mut block(4.0), 10.25), Verdict::Taken);
+    }
+
+    #[test]
+    fn half_a_step_leads_half_the_way_and_promises_half() {
+        let mut half = block(-4.0);
+        half.step = 0.5;
+        assert_eq!(half.promise(), 2.0);
+        let start = half.parts.0[0].values().to_vec();
+        let expected = [0.5 * start[0], 0.5 * start[1] + 1.0];
+        assert_eq!(half.trial().0[0].values(), expected);
+    }
+
+    #[test]
+    fn what_the_inner_solver_cannot_tell_is_noise() {
+        // Twice (¼ + ½) above what is promised.
+        assert_eq!(judge(&mut block(-1e-3), 10.499 + 1.49), Verdict::Noise);
+        assert_eq!(judge(&mut block(-1e-3), 10.499 + 1.51), Verdict::Refused);
+        let mut short = block(-4.0);
+        short.step = 0.5 * SHORTEST;
+        assert_eq!(judge(&mut short, 100.0), Verdict::Noise);
+        let mut short = block(-4.0);
+        short.step = SHORTEST;
+        assert_eq!(judge(&mut short, 100.0), Verdict::Refused);
+    }
+
+    #[test]
+    fn after_some_models_a_step_is_shortened_by_the_parabola() {
+        // Minus half the slope over the rise beyond it, 10.5 − 4 being promised.
+        for (lower, step) in [(14.5, 0.25), (100.0, SHORTER.0), (10.3, SHORTER.1)] {
+            let mut block = block(-4.0);
+            assert_eq!(block.most_models(), MOST_MODELS);
+            block.rejected = MOST_MODELS - 1;
+            assert_eq!(judge(&mut block, lower), Verdict::Refused);
+            assert_eq!((block.step, block.rejected), (1.0, MOST_MODELS));
+            assert_eq!(judge(&mut block, lower), Verdict::Refused);
+            assert!(
+                (block.step - step).abs() <= 1e-15,
+                "{lower}: {}",
+                block.step
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_done_stays_and_may_know_j_better() {
+        let mut done = block(-4.0);
+        done.is_done = true;
+        assert_eq!(judge(&mut done, 10.3), Verdict::Noise);
+        assert_eq!(done.current.number, 1);
+        assert_eq!(judge(&mut done, 10.25), Verdict::Noise);
+        assert_eq!(done.current.number, 2);
+        let before = done.parts.clone();
+        assert_eq!(judge(&mut done, 9.0), Verdict::Noise);
+        assert_eq!(done.parts.0[0].values(), before.0[0].values());
+        // A bound that is no better proves nothing new.
+        let twin = Proof {
+            bound: done.proof.bound,
+            witness: Vec::new(),
+        };
+        done.learn_proof(twin);
+        assert!(!done.proof.witness.is_empty());
+    }
+}

@@ -88,3 +88,105 @@ fn majorant_curvature(at: &Known) -> Grid {
     let values = pairs.map(|(s, weight)| 2.0 * s.abs() / (weight + LEAST_WEIGHT * largest + TINY));
     Grid::from_values(theta.rows(), theta.kernels(), values.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Evaluation;
+
+    /// J and s at θ, one task with two kernels.
+    fn known(theta: [f64; 2], value: f64, s: [f64; 2]) -> Known {
+        let mut evaluation = Evaluation::zeros(0, 1, 2);
+        evaluation.values = vec![value];
+        evaluation.sensitivities = Grid::from_values(1, 2, s.to_vec());
+        Known::new(&Grid::from_values(1, 2, theta.to_vec()), &evaluation)
+    }
+
+    /// 2|s|/(θ + a hundredth of the largest θ).
+    fn majorant(s: f64, weight: f64, largest: f64) -> f64 {
+        2.0 * s.abs() / (weight + 0.01 * largest)
+    }
+
+    #[test]
+    fn the_diagonal_is_a_part_of_the_majorant_s_curvature() {
+        let at = known([0.0, 2.0], 1.0, [-3.0, 4.0]);
+        let mut damping = Damping::none(1);
+        assert!(damping.diagonal(&at).is_none());
+        damping.after_refusal(&[0.5]);
+        let diagonal = damping.diagonal(&at).unwrap();
+        for (found, expected) in
+            (diagonal.values().iter()).zip([majorant(3.0, 0.0, 2.0), majorant(4.0, 2.0, 2.0)])
+        {
+            assert!((found - 0.5 * expected).abs() <= 1e-8 * expected);
+        }
+    }
+
+    #[test]
+    fn a_refusal_never_lowers_damping_and_what_is_little_is_none() {
+        let mut damping = Damping(vec![0.0, 0.5, 0.5, 0.5, 0.0]);
+        damping.after_refusal(&[LEAST, 0.2, 0.7, 100.0, 2.0 * LEAST]);
+        assert_eq!(damping.0, [0.0, 0.5, 0.7, MOST, 2.0 * LEAST]);
+    }
+
+    #[test]
+    fn after_a_step_damping_is_what_was_missing_or_a_tenth_of_what_it_was() {
+        // H = 0: J is a line here, but was more where the step came from.
+        let curvature = [Curvature::none()];
+        let now = known([1.0, 1.0], 10.0, [1.0, 1.0]);
+        let step = |before: f64, damping: f64| {
+            let mut damping = Damping(vec![damping]);
+            let before = known([0.5, 0.5], before, [1.0, 1.0]);
+            damping.after_step((&before, &curvature), (&now, &curvature));
+            damping.0[0]
+        };
+        // The line says 11 there; the whole diagonal would add ½ · 2 · ¼ of 2/1.01.
+        let full = 0.25 * majorant(1.0, 1.0, 1.0);
+        assert!((step(11.0 + 0.4 * full, 0.0) - 0.4).abs() <= 1e-10);
+        assert_eq!(step(11.0 + 100.0 * full, 0.0), MOST);
+        assert_eq!(step(11.0, 2.0), FALL * 2.0);
+        assert_eq!(step(11.0, 5.0 * LEAST), 0.0);
+        let missing = Damping::missing(
+            (&now, &curvature),
+            &known([0.5, 0.5], 11.0 + 0.4 * full, [1.0, 1.0]),
+        );
+        assert!((missing[0] - 0.4).abs() <= 1e-10);
+    }
+
+    #[test]
+    fn what_the_model_had_foretold_may_bend_twice_as_much() {
+        // F = (1, 1) on both ends of δ = (½, ½): a bend of ½.
+        let curvature = [Curvature {
+            rank: 1,
+            factor: vec![1.0, 1.0],
+            span: None,
+        }];
+        let now = known([1.0, 1.0], 10.0, [1.0, 1.0]);
+        // From there the model says 10.75 − 1 + ½ here, so that J fell further; from here it says 11.5 there.
+        let full = 0.25 * majorant(1.0, 1.0, 1.0);
+        let step = |before: f64| {
+            let mut damping = Damping::none(1);
+            damping.after_step(
+                (&known([0.5, 0.5], before, [1.0, 1.0]), &curvature),
+                (&now, &curvature),
+            );
+            damping.0[0]
+        };
+        assert_eq!(step(11.9), 0.0);
+        assert!((step(12.0 + 0.3 * full) - 0.3).abs() <= 1e-9);
+        // J fell less than foretold: nothing is forgiven.
+        let model = [Curvature {
+            rank: 1,
+            factor: vec![3.0, 3.0],
+            span: None,
+        }];
+        let mut damping = Damping::none(1);
+        let before = known([0.5, 0.5], 11.5 + 0.2 * full, [1.0, 1.0]);
+        let foretold = before.foretells(&now, &[Curvature::none()]);
+        assert_eq!(foretold, [true]);
+        assert_eq!(before.foretells(&now, &model), [true]);
+        let steep = known([0.5, 0.5], 11.5 + 0.2 * full, [3.0, 3.0]);
+        assert_eq!(steep.foretells(&now, &[Curvature::none()]), [false]);
+        damping.after_step((&steep, &[Curvature::none()]), (&now, &curvature));
+        assert!((damping.0[0] - 0.2).abs() <= 1e-9);
+    }
+}

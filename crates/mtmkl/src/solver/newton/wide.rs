@@ -394,4 +394,78 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn peaks_are_higher_than_their_neighbours_and_the_highest_come_first() {
+        let order = [vec![0, 1, 2, 3], vec![5, 4], vec![6]];
+        let values = [1.0, 3.0, 2.0, 5.0, 4.0, 4.0, 3.0];
+        // Of equal neighbours the last is one.
+        assert_eq!(peaks(&order, &values, 0.0), [3, 4, 1, 6]);
+        assert_eq!(peaks(&order, &values, 3.0), [3, 4]);
+        let falling: Vec<usize> = (0..=2 * ADDED).collect();
+        let teeth: Vec<f64> = falling
+            .iter()
+            .map(|&k| (k % 2) as f64 * (1.0 + k as f64))
+            .collect();
+        let found = peaks(&[falling], &teeth, 0.5);
+        let expected: Vec<usize> = (0..ADDED).map(|k| 2 * ADDED - 1 - 2 * k).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_gap_of_a_point_is_half_the_square_of_what_its_image_is_off() {
+        let point = Point {
+            z: vec![1.0, -2.0],
+            descent: Vec::new(),
+            norm: 0.0,
+            theta: Vec::new(),
+            along: vec![4.0, 2.0],
+            dual: 0.0,
+        };
+        assert_eq!(point.gap(), 0.5 * (9.0 + 16.0));
+    }
+
+    /// D's second derivative by differences of its first, w − z.
+    #[test]
+    fn the_matrix_is_the_second_derivative_of_the_dual() {
+        let mut random = Random::new(12);
+        let curvature = [curvature()];
+        let shape = Shape {
+            tasks: 1,
+            kernels: KERNELS + 1,
+        };
+        for p in [1.33, 2.0, 4.0] {
+            let sharing = SharingSpec::lp(p, 1.5).build(shape).unwrap();
+            let mut evaluation = Evaluation::zeros(1, 1, KERNELS + 1);
+            for s in evaluation.sensitivities.values_mut() {
+                *s = 0.5 + random.uniform();
+            }
+            let here = Known::new(&sharing.theta(&sharing.start()), &evaluation);
+            let wide = Wide::new(&here, &curvature, &sharing.constraints().unwrap()).unwrap();
+            let rank = wide.here.len();
+            let z: Vec<f64> = (0..rank).map(|_| 0.01 * random.uniform()).collect();
+            let matrix = wide.matrix(&wide.point(z.clone()));
+            let slope = |i: usize, change: f64| {
+                let mut z = z.clone();
+                z[i] += change;
+                let at = wide.point(z);
+                at.along
+                    .iter()
+                    .zip(&at.z)
+                    .map(|(w, z)| w - z)
+                    .collect::<Vec<f64>>()
+            };
+            for i in 0..rank {
+                let (above, below) = (slope(i, 1e-5), slope(i, -1e-5));
+                for j in 0..rank {
+                    let expected = (below[j] - above[j]) / 2e-5;
+                    let found = matrix[i * rank + j];
+                    assert!(
+                        (found - expected).abs() <= 1e-5 * (1.0 + expected.abs()),
+                        "{p}: {found} {expected}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -106,3 +106,29 @@ impl Barrier for RowBall {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ball_is_entered_off_the_axes_and_left_nowhere() {
+        let ball = RowBall::new(vec![0.5, 0.0, 0.0, 1.0], 2.0, 1);
+        assert_eq!(ball.bound(), 2.0);
+        // 0.3 · 2/√4
+        let mut x = Grid::from_values(1, 4, vec![0.5, 0.0, 0.1, 1.0]);
+        ball.enter(&mut x);
+        assert_eq!(x.values(), [0.5, 0.3, 0.3, 1.0]);
+        assert_eq!(ball.values(&x), [0.5 * (0.3 * 0.3 + 0.3 * 0.3)]);
+        let inside = x.clone();
+        ball.project(&mut x);
+        assert_eq!(x.values(), inside.values());
+        // Twice as far as the radius: back half of the way.
+        let mut far = Grid::from_values(1, 4, vec![0.5, 4.0, 0.0, 1.0]);
+        ball.project(&mut far);
+        assert_eq!(far.values(), [0.5, 2.0, 0.0, 1.0]);
+        let edge = far.clone();
+        ball.project(&mut far);
+        assert_eq!(far.values(), edge.values());
+    }
+}

@@ -159,4 +159,32 @@ mod tests {
         barrier.snap(&mut x, 1e-6);
         held(&x, 1.0, upper);
     }
+
+    #[test]
+    fn a_sum_that_fills_its_bounds_is_a_point() {
+        for (upper, kernels, is_point) in [
+            (Some(0.25), 4, true),
+            (Some(0.2), 4, true),
+            (Some(0.26), 4, false),
+            (Some(0.26), 1, true),
+            (None, 1, true),
+            (None, 2, false),
+        ] {
+            assert_eq!(RowSum::is_point(1.0, upper, kernels), is_point, "{upper:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_sum_has_too_much_is_taken_in_proportion_and_given_where_there_is_room() {
+        let check = |mut x: Vec<f64>, total: f64, upper: f64, expected: &[f64]| {
+            spread(&mut x, total, upper);
+            let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-14;
+            assert!(x.iter().zip(expected).all(close), "{x:?} {expected:?}");
+        };
+        check(vec![1.0, 1.0, 2.0], 2.0, f64::INFINITY, &[0.5, 0.5, 1.0]);
+        check(vec![0.1, 0.3], 0.8, f64::INFINITY, &[0.2, 0.6]);
+        check(vec![0.1, 0.4, 0.0], 0.8, 0.5, &[0.3, 0.5, 0.0]);
+        check(vec![0.5, 0.0], 0.8, 0.5, &[0.5, 0.0]);
+        check(vec![0.25, 0.75], 1.0, 1.0, &[0.25, 0.75]);
+    }
 }

@@ -134,3 +134,80 @@ fn add_squares(rows: &[f64], v: &[f64], sign: f64, out: &mut [f64]) {
         axpy(sign * dot(row, v), row, out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    const M: usize = 4;
+
+    #[test]
+    fn few_rows_are_few_beside_half_of_the_kernels_and_what_is_dense_anyway() {
+        for (rank, m, low) in [
+            (0, 64, false),
+            (0, 65, true),
+            (10, 84, false),
+            (10, 85, true),
+        ] {
+            assert_eq!(is_low(rank, m), low, "{rank} of {m}");
+        }
+        let factor = vec![0.0; 10 * 85];
+        assert!(!Hessian::wants_gram(&factor, 85));
+        assert!(Hessian::wants_gram(&factor[..10 * 84], 84));
+    }
+
+    #[test]
+    fn matrix_image_square_and_rank_are_those_of_one_matrix() {
+        let mut random = Random::new(42);
+        let mut signed =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| random.uniform() - 0.5).collect() };
+        let (factor, cuts, damping, v) = (signed(3 * M), signed(2 * M), signed(M), signed(M));
+        let mut gram = vec![0.0; M * M];
+        linalg::add_gram(&factor, M, &mut gram);
+        for (with_factor, with_cuts, with_damping, with_gram) in [
+            (true, true, true, true),
+            (true, true, true, false),
+            (true, false, true, false),
+            (false, true, false, false),
+            (false, false, true, false),
+        ] {
+            let hessian = Hessian {
+                factor: if with_factor { &factor } else { &[] },
+                gram: with_gram.then_some(&gram[..]),
+                cuts: if with_cuts { &cuts } else { &[] },
+                damping: with_damping.then_some(&damping[..]),
+            };
+            assert_eq!(
+                hessian.rank(M),
+                3 * usize::from(with_factor) + 2 * usize::from(with_cuts)
+            );
+            // Entry by entry.
+            let mut expected = vec![1.0; M * M];
+            for i in 0..M {
+                for j in 0..M {
+                    let rows = hessian
+                        .factor
+                        .chunks_exact(M)
+                        .chain(hessian.cuts.chunks_exact(M));
+                    expected[i * M + j] += rows.map(|row| row[i] * row[j]).sum::<f64>();
+                }
+                expected[i * M + i] += hessian.damping.map_or(0.0, |b| b[i]);
+            }
+            let mut found = vec![1.0; M * M];
+            hessian.add_to(M, &mut found);
+            let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-14);
+            assert!(close(&found, &expected));
+            let image: Vec<f64> = (0..M)
+                .map(|i| (0..M).map(|j| (expected[i * M + j] - 1.0) * v[j]).sum())
+                .collect();
+            let mut found = vec![2.0; M];
+            hessian.subtract_image(&v, &mut found);
+            assert!(close(
+                &found,
+                &image.iter().map(|value| 2.0 - value).collect::<Vec<f64>>()
+            ));
+            assert!((hessian.square(&v) - dot(&v, &image)).abs() <= 1e-14);
+        }
+    }
+}

@@ -195,3 +195,82 @@ fn a_step_fulfils_the_linearised_optimality_conditions() {
         }
     }
 }
+
+#[test]
+fn products_after_a_step_are_those_of_where_it_leads() {
+    let mut random = Random::new(22);
+    for constraint in constraints() {
+        let mut state = state(&constraint, &mut random);
+        let descent = random_grid(ROWS, &mut random);
+        let d = step(&state, &descent, MU, None);
+        let foretold = state.complementarity_after(&d, 0.4);
+        let (_, before) = state.complementarity();
+        state.advance(&d, 0.4);
+        let (found, count) = state.complementarity();
+        assert!(
+            (foretold - found).abs() <= 1e-12 * found.abs(),
+            "{constraint:?}"
+        );
+        let pairs = state.x.values().len() + state.slack.len() + state.w.values().len();
+        assert_eq!((before, count), (pairs as f64, pairs as f64));
+    }
+}
+
+#[test]
+fn all_products_start_alike() {
+    let mut random = Random::new(23);
+    for constraint in constraints() {
+        let mut state = state(&constraint, &mut random);
+        state.start_multipliers(MU);
+        let upper = state.upper_slack();
+        let all = [
+            products(state.x.values(), state.z.values()),
+            products(&state.slack, &state.lambda),
+            products(&upper, state.w.values()),
+        ];
+        for product in all.concat() {
+            assert!((product - MU).abs() <= 1e-15, "{constraint:?}: {product}");
+        }
+    }
+}
+
+#[test]
+fn a_step_goes_as_far_as_the_first_value_that_it_takes_to_zero() {
+    assert_eq!(ratio(&[1.0, 3.0, 2.0], &[-0.5, -2.0, 4.0], 1.0), 1.5);
+    assert_eq!(ratio(&[1.0, 3.0, 2.0], &[-0.5, -2.0, 4.0], -1.0), 0.5);
+    assert_eq!(ratio(&[1.0, 3.0], &[0.0, 2.0], 1.0), f64::INFINITY);
+}
+
+/// As it says: N(x) + v − c at most v, a part of c, or what it was less a part of what a straight line would take off it.
+#[test]
+fn a_step_stays_close_to_a_curved_constraint_or_is_refused() {
+    let mut random = Random::new(24);
+    let mut answers = [0; 2];
+    for constraint in constraints() {
+        for length in [0.1, 0.5, 1.0, 3.0, 10.0] {
+            let state = state(&constraint, &mut random);
+            let mut d = step(&state, &random_grid(ROWS, &mut random), MU, None);
+            for value in d.x.values_mut() {
+                *value = length * (*value + 0.2);
+            }
+            let (x, at) = (state.x.values().iter().zip(d.x.values()), 0.7);
+            let moved = Grid::from_values(ROWS, KERNELS, x.map(|(x, d)| x + at * d).collect());
+            let (values, bound) = (state.constraint.values(&moved), state.constraint.bound());
+            let is_close = (0..state.slack.len()).all(|number| {
+                let slack = state.slack[number] + at * d.slack[number];
+                let left = values[number] + slack - bound;
+                let was = state.constraint.values(&state.x)[number] + state.slack[number] - bound;
+                left <= slack || left <= 0.1 * bound || left <= 0.93 * was
+            });
+            assert_eq!(
+                state.stays_close(&d, at),
+                is_close,
+                "{constraint:?} {length}"
+            );
+            if !state.slack.is_empty() {
+                answers[usize::from(is_close)] += 1;
+            }
+        }
+    }
+    assert!(answers.iter().all(|&count| count > 5), "{answers:?}");
+}
