@@ -50,17 +50,16 @@ pub(super) fn gap(
 }
 
 fn ridge_gap(linear: &[f64], ridge: &[f64], beta: &[f64], product: &[f64], epsilon: f64) -> f64 {
-    (0..beta.len())
-        .map(|i| {
-            let residual = linear[i] - product[i] - ridge[i] * beta[i];
-            let left = ridge[i] - epsilon;
-            if is_beyond(ridge, epsilon) {
-                0.5 * (residual.abs() + epsilon * beta[i].abs()).powi(2) / ridge[i]
-            } else {
-                0.5 * residual * residual / left
-            }
-        })
-        .sum()
+    let is_beyond = is_beyond(ridge, epsilon);
+    let terms = (0..linear.len()).map(|i| {
+        let residual = linear[i] - product[i] - ridge[i] * beta[i];
+        if is_beyond {
+            0.5 * (residual.abs() + epsilon * beta[i].abs()).powi(2) / ridge[i]
+        } else {
+            0.5 * residual * residual / (ridge[i] - epsilon)
+        }
+    });
+    terms.sum()
 }
 
 /// Whether a ridge is too small for K as it was given.
