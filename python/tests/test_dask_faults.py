@@ -259,6 +259,8 @@ def test_a_scheduler_that_goes_away():
                 stderr=subprocess.DEVNULL,
             )
             with Client(scheduler_file=f"{folder}/s.json", timeout=20) as client:
+                # Its worker may take longer to start than the fit waits for one.
+                client.wait_for_workers(1, timeout=60)
                 gone: list[float] = []
 
                 def away(_: dict[str, float]) -> None:
