@@ -54,14 +54,14 @@ const TARGETS: &str = "\
         export CC_$under=$PWD/target/tools/empty-c/cc CXX_$under=$PWD/target/tools/empty-c/cc AR_$under=$PWD/target/tools/empty-c/cc; \
         set -- \"$@\" --target $target; \
     done && \
-    CARGO_TARGET_DIR=target/check cargo check --quiet --locked \"$@\" --workspace --exclude mtmkl-testkit --exclude mtmkl-bench --exclude mtmkl-paper --exclude xtask && \
+    CARGO_TARGET_DIR=target/check cargo check --quiet --locked \"$@\" --workspace --exclude mtmkl-testkit --exclude mtmkl-bench --exclude mtmkl-paper --exclude mtmkl-mutants --exclude xtask && \
     echo \"checked for $targets\"";
 
 /// The oldest Rust that is promised, as Cargo.toml says.
 const OLDEST: &str = "\
     oldest=$(sed -n 's/^rust-version = \"\\(.*\\)\"/\\1/p' Cargo.toml) && \
     { rustup toolchain list | grep -q \"^$oldest\" || rustup toolchain install $oldest --profile minimal; } && \
-    CARGO_TARGET_DIR=target/check cargo +$oldest check --quiet --locked --workspace --exclude mtmkl-testkit --exclude mtmkl-bench --exclude mtmkl-paper --exclude xtask && \
+    CARGO_TARGET_DIR=target/check cargo +$oldest check --quiet --locked --workspace --exclude mtmkl-testkit --exclude mtmkl-bench --exclude mtmkl-paper --exclude mtmkl-mutants --exclude xtask && \
     echo \"Rust $oldest: checked\"";
 
 /// Source archive, the wheel that is built from it, and both in an empty environment.

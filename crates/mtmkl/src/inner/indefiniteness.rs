@@ -349,25 +349,32 @@ mod tests {
         assert_eq!(gap(&dual, &linear, &beta, &[0.0; 4], 0.0, 1e-3), 0.0);
     }
 
+    /// The dual of a ridge regression whose ridges are `least` and above, these, and any β.
+    fn ridged(n: usize, least: f64, random: &mut Random) -> (Dual, Vec<f64>, Vec<f64>) {
+        let mut numbers = || (0..n).map(|_| random.uniform() - 0.5).collect::<Vec<f64>>();
+        let (linear, beta) = (numbers(), numbers());
+        let ridge: Vec<f64> = (0..n).map(|i| least + 0.1 * i as f64).collect();
+        let conjugate = Conjugate::Ridge {
+            ridge: ridge.clone(),
+        };
+        let dual = Dual {
+            scale: 2.0,
+            variables: Variables::one_each(n),
+            linear,
+            diagonal: 0.0,
+            conjugate,
+        };
+        (dual, ridge, beta)
+    }
+
     #[test]
     fn a_ridge_above_epsilon_stays_definite() {
         let mut random = Random::new(9);
         let n = 5;
         for epsilon in [0.0, 0.05, 0.3] {
             let mut matrix = indefinite(n, epsilon, &mut random);
-            let linear: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
-            let ridge: Vec<f64> = (0..n).map(|i| 0.4 + 0.1 * i as f64).collect();
-            let beta: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
-            let dual = Dual {
-                scale: 2.0,
-                variables: Variables::one_each(n),
-                linear: linear.clone(),
-                diagonal: 0.0,
-                conjugate: Conjugate::Ridge {
-                    ridge: ridge.clone(),
-                },
-            };
-            let product = times(&matrix, &beta);
+            let (dual, ridge, beta) = ridged(n, 0.4, &mut random);
+            let (linear, product) = (dual.linear.clone(), times(&matrix, &beta));
             let found = gap(&dual, &linear, &beta, &product, 0.0, epsilon);
             for i in 0..n {
                 matrix[i * n + i] += ridge[i];
@@ -388,19 +395,8 @@ mod tests {
         let n = 5;
         for epsilon in [0.4, 2.0] {
             let mut matrix = indefinite(n, epsilon, &mut random);
-            let linear: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
-            let ridge: Vec<f64> = (0..n).map(|i| 0.2 + 0.1 * i as f64).collect();
-            let beta: Vec<f64> = (0..n).map(|_| random.uniform() - 0.5).collect();
-            let dual = Dual {
-                scale: 2.0,
-                variables: Variables::one_each(n),
-                linear: linear.clone(),
-                diagonal: 0.0,
-                conjugate: Conjugate::Ridge {
-                    ridge: ridge.clone(),
-                },
-            };
-            let product = times(&matrix, &beta);
+            let (dual, ridge, beta) = ridged(n, 0.2, &mut random);
+            let (linear, product) = (dual.linear.clone(), times(&matrix, &beta));
             let found = gap(&dual, &linear, &beta, &product, 0.0, epsilon);
             let penalty = dot(&ridge, &beta.iter().map(|b| b * b).collect::<Vec<_>>());
             let here = 2.0 * value(&linear, &matrix, &beta, n) - penalty;
