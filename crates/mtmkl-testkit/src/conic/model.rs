@@ -8,7 +8,7 @@ use super::{ACCEPTED, Machine, Optimum, Task, Term};
 /// Pivots below this fraction of the largest diagonal entry are rounding, not rank.
 const PIVOT: f64 = 1e-13;
 
-/// The programme of [`optimum`], with the expressions to read its answer by.
+/// The programme of [`optimum`](super::optimum), with the expressions to read its answer by.
 pub(super) struct Model {
     pub(super) programme: Programme,
     pub(super) alpha: Vec<Vec<Affine>>,
