@@ -328,8 +328,11 @@ impl Model {
         let rows =
             mtmkl_table::training_rows_of(&self.model).map_err(|error| raise(error, false))?;
         let samples = self.model.support_sets().iter().map(|set| set.samples);
-        let is_whole = rows.iter().map(Vec::len).eq(samples);
-        Ok(is_whole.then(|| rows.concat().into_pyarray(py)))
+        if !rows.is_empty() && !rows.iter().map(Vec::len).eq(samples) {
+            let problem = "its notes say of other samples which rows of the table they were";
+            return Err(PyValueError::new_err(problem));
+        }
+        Ok((!rows.is_empty()).then(|| rows.concat().into_pyarray(py)))
     }
 
     /// The support rows of a sample set: their positions in it, and the rows.
