@@ -16,6 +16,8 @@ use crate::solver::bundle::Cut;
 const FEW: usize = 64;
 /// One in so many tasks competes to begin with.
 const FIRST: usize = 16;
+/// A gap so many times the one that was asked for is not solved; weights that become zeros may leave half more than that one.
+const UNSOLVED: f64 = 2.0;
 
 /// Σ_t ‖γᵗ‖_p ≤ radius, and the tasks that may have weights.
 #[derive(Debug)]
@@ -79,7 +81,9 @@ impl Competitors {
             let most = tasks.iter().fold(0.0_f64, |most, &t| most.max(worths[t]));
             let outside = (0..worths.len()).filter(|&t| !self.inside[t] && worths[t] > most);
             match outside.count() {
-                // What is left of the gap is A's own, and interior points may do better among all.
+                // What is left of the gap is A's own.
+                0 if minimum.gap <= UNSOLVED * accuracy => return minimum,
+                // Interior points may do better among all.
                 0 => return minimum.or(model.minimise_at_once(constraints, accuracy, least)),
                 count => self.admit(&worths, count.min(tasks.len())),
             }
