@@ -273,8 +273,8 @@ impl Inner for Ridge<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Allowance;
     use super::*;
+    use crate::inner::tests::effort;
     use crate::machine::{Conjugate, Variables};
     use crate::run::Stop;
 
@@ -299,15 +299,7 @@ mod tests {
         // ½ · 2 · (0.75²/½ + 2.5²/2)
         assert_eq!(ridge.gap(&left, &[0.25, 0.5]), 1.125 + 3.125);
         let stop = Stop::never();
-        let effort = Effort {
-            accuracy: 0.1,
-            size: 0.0,
-            curvature: true,
-            shrinking: true,
-            concave: true,
-            allowance: Allowance::default(),
-            stop: &stop,
-        };
+        let effort = effort(0.1, &stop);
         // A hundredth of what is asked for, of 2 q'β = 10.
         let enough = ridge.enough(&effort, &[3.0, 1.0], &[1.0, 2.0]);
         assert!((enough - 0.01).abs() <= 1e-16);

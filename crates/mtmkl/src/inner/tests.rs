@@ -166,7 +166,7 @@ fn duals(n: usize, random: &mut Random) -> Vec<(&'static str, Dual)> {
     ]
 }
 
-fn effort(accuracy: f64, stop: &Stop) -> Effort<'_> {
+pub(super) fn effort(accuracy: f64, stop: &Stop) -> Effort<'_> {
     Effort {
         accuracy,
         size: 0.0,

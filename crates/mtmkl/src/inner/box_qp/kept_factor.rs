@@ -160,10 +160,9 @@ fn factorisation_cost(free: &[usize]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Allowance;
     use super::*;
     use crate::gram::{CombinedRows, Grams, given};
-    use crate::inner::tests::whole;
+    use crate::inner::tests::{effort, whole};
     use crate::run::Stop;
 
     /// A ridge alone: K is the identity.
@@ -177,15 +176,7 @@ mod tests {
     fn with(n: usize, theta: f64, look: impl Fn(&KeptFactor, &[usize], Here<'_>)) {
         let (grams, stop) = (grams(n), Stop::never());
         let free: Vec<usize> = (0..n - 1).collect();
-        let effort = Effort {
-            accuracy: 1e-3,
-            size: 0.0,
-            curvature: true,
-            shrinking: true,
-            concave: true,
-            allowance: Allowance::default(),
-            stop: &stop,
-        };
+        let effort = effort(1e-3, &stop);
         let here = |theta: &[f64], look: &dyn Fn(Here<'_>)| {
             let rows = CombinedRows::new(whole(&grams), theta);
             look(Here {
@@ -236,15 +227,7 @@ mod tests {
                 vec![0, 6, 2, 8],
                 variables,
                 here,
-                &Effort {
-                    accuracy: 1e-3,
-                    size: 0.0,
-                    curvature: true,
-                    shrinking: true,
-                    concave: true,
-                    allowance: Allowance::default(),
-                    stop: &Stop::never(),
-                },
+                &effort(1e-3, &Stop::never()),
                 &Ledger::default(),
             )
             .unwrap();

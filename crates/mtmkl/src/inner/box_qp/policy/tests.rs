@@ -1,24 +1,11 @@
 //! Direct steps that raise ḡ, what rounding can do, and when something else is tried.
 
-use super::super::super::Allowance;
 use super::*;
 use crate::gram::given;
-use crate::inner::tests::{some_kernel, whole};
+use crate::inner::tests::{effort, some_kernel, whole};
 use crate::machine::{Conjugate, Variables};
 use crate::random::Random;
 use crate::run::Stop;
-
-fn effort(stop: &Stop) -> Effort<'_> {
-    Effort {
-        accuracy: 1e-3,
-        size: 0.0,
-        curvature: true,
-        shrinking: true,
-        concave: true,
-        allowance: Allowance::default(),
-        stop,
-    }
-}
 
 /// With a factor of K/t a direct step is t times as long as the best one: ḡ rises by t − ½t² of what there is, for t below 2.
 #[test]
@@ -29,7 +16,7 @@ fn a_direct_step_is_taken_where_it_raises_the_objective() {
     let (lower, upper) = (vec![-1e9; n], vec![1e9; n]);
     let linear: Vec<f64> = (0..n).map(|_| random.uniform()).collect();
     let stop = Stop::never();
-    let effort = effort(&stop);
+    let effort = effort(1e-3, &stop);
     let qp = Qp {
         variables: Variables::one_each(n),
         linear: &linear,
@@ -115,7 +102,7 @@ fn search(look: impl FnOnce(&mut Search<'_>)) {
         was_hard: false,
         is_part: false,
     };
-    let effort = effort(&stop);
+    let effort = effort(1e-3, &stop);
     look(&mut Search::new(
         &dual, qp, &mut point, here, &effort, known,
     ));
