@@ -15,10 +15,14 @@ pub fn primal(kernel: &[f64], y: &[f64], c: &[f64], a: &[f64], b: f64) -> f64 {
 /// −Σ [α ln(α/C) + (C − α) ln((C − α)/C)], α = yβ: the part of the dual without the kernel.
 pub fn entropy(y: &[f64], c: &[f64], beta: &[f64]) -> f64 {
     let terms = beta.iter().zip(y).zip(c).map(|((beta, y), c)| {
-        // x ln x is 0 at 0.
-        let part = |x: f64| if x > 0.0 { x * (x / c).ln() } else { 0.0 };
         let alpha = y * beta;
-        part(alpha) + part(c - alpha)
+        let less = alpha.min(c - alpha);
+        // x ln x is 0 at 0.
+        if less > 0.0 {
+            less * (less / c).ln() + (c - less) * (-less / c).ln_1p()
+        } else {
+            0.0
+        }
     });
     -terms.sum::<f64>()
 }

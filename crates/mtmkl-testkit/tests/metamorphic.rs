@@ -100,3 +100,21 @@ fn an_optimum_of_zero_of_streamed_rows_is_seen_up_to_rounding() {
         r#"{"machine":{"name":"svdd","C":1.0},"sharing":{"name":"sum","terms":[{"common":{"set":"simplex","total":0.6}},{"independent":{"set":"box-simplex","total":0.5,"upper":0.5}}]},"kernels":["poly:degree=2,coef0=0,gamma=0.5@f1","cosine@f1"],"normalize":true,"columns":2,"sets":[{"count":31,"rows":[-0.817,-0.172,0.486,0.598,0.911,0.879,-2.134,-0.248,2.03,0.3,-0.229,0.455,1.031,-0.99,1.4,-1.268,-1.369,1.718,-0.365,0.333,0.312,1.097,-1.18,-0.612,-1.172,-0.051,0.229,0.633,-1.182,0.992,0.484,-0.42,2.667,-1.574,-0.176,0.757,1.077,-0.839,0.46,-0.425,-1.5,0.434,-0.801,-0.465,1.73,0.359,0.188,-0.011,-0.575,-1.939,-0.913,0.6,-0.504,0.143,-0.898,-1.834,0.788,2.247,1.58,0.992,1.46,0.216]}],"tasks":[{"set":0,"rows":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30],"targets":[0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0]}]}"#,
     );
 }
+
+#[test]
+fn a_logistic_optimum_of_next_to_nothing_has_a_bound_below_it() {
+    metamorphic::assert_holds(
+        "by itself",
+        8_273,
+        r#"{"machine":{"name":"logistic","C":1.469751962025703,"positive_weight":1.0,"negative_weight":1.0},"sharing":{"name":"sum","terms":[{"common":{"set":"fixed","weights":[0.5,0.0,1.5]}},{"common":{"set":"simplex","total":0.2}}]},"kernels":["constant","poly:degree=2,coef0=1@f3","cosine"],"normalize":false,"columns":4,"sets":[{"count":2,"rows":[-0.0,0.006,-3821.279,0.0,0.001,-0.027,5618.226,-0.0]}],"tasks":[{"set":0,"rows":[0,1],"targets":[1.0,-1.0]}]}"#,
+    );
+}
+
+#[test]
+fn where_a_conic_solver_is_wrong_of_what_it_says_it_solved_bounds_are_not() {
+    metamorphic::assert_holds(
+        "a conic solver",
+        537_547_422,
+        r#"{"machine":{"name":"svr","C":29.441579636098233,"epsilon":0.0},"sharing":{"name":"simplex"},"kernels":["linear","laplacian:gamma=31.888402227900468"],"normalize":false,"columns":3,"sets":[{"count":2,"rows":[0.0,4404.0,13.0,0.0,6660.0,1.0]},{"count":3,"rows":[0.0,5446.0,16.0,0.0,9270.0,1.0,0.0,12088.0,6.0]},{"count":4,"rows":[0.0,4949.0,26.0,0.0,1497.0,11.0,0.0,4404.0,13.0,0.0,12088.0,6.0]}],"tasks":[{"set":0,"rows":[0,1],"targets":[5282097.783544287,7971974.033984244]},{"set":1,"rows":[0,1,2],"targets":[-1879622.5350651746,-3167176.9898056863,-4142087.1093597435]},{"set":2,"rows":[0,1,2,3],"targets":[1797.9822849883938,549.1407219266976,1583.4783757230855,4291.09571120136]}]}"#,
+    );
+}

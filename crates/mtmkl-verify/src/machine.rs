@@ -261,9 +261,14 @@ impl Machine {
             let terms = match self.kind {
                 Kind::Svc => [y * beta, 0.0],
                 Kind::Logistic => {
-                    let share = (y * beta / price).clamp(0.0, 1.0);
-                    let entropy = |p: f64| if p > 0.0 { -price * p * p.ln() } else { 0.0 };
-                    [entropy(share), entropy(1.0 - share)]
+                    let alpha = y * beta;
+                    // The smaller of the two parts: 1 − p would have lost its digits where p is next to nothing.
+                    let p = alpha.min(price - alpha) / price;
+                    if p > 0.0 {
+                        [-price * p * p.ln(), -price * (1.0 - p) * (-p).ln_1p()]
+                    } else {
+                        [0.0, 0.0]
+                    }
                 }
                 Kind::Svr { epsilon } => [y * beta, -epsilon * beta.abs()],
                 Kind::Krr => [2.0 * y * beta, -beta * beta / price],
@@ -274,14 +279,10 @@ impl Machine {
                 size += term.abs();
             }
         }
-        // 1 − p, where p is next to 1, is off by a rounding of 1: by u ln(1/u) of its price.
-        let blunt = match self.kind {
-            Kind::Logistic => 64.0 * UNIT * self.prices.iter().sum::<f64>(),
-            _ => 0.0,
-        };
+        // The terms of an entropy have condition numbers of 1 at most, p being at most a half.
         Rounded {
             value: sum.value(),
-            allowance: lost(2 * beta.len() + 16) * size + blunt,
+            allowance: lost(2 * beta.len() + 16) * size,
         }
     }
 

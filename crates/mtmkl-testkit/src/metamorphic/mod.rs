@@ -211,10 +211,10 @@ pub fn looked_at(statement: &Statement) -> String {
             "conic solver: {:e}, off by {:e}, solved: {}\n",
             optimum.value, optimum.error, optimum.solved
         );
+        let bounds = crate::bracket::bounds(&tasks, &terms);
         text += &format!(
-            "at its α: {:e}, J at its θ: {:e}\n",
-            crate::bracket::dual_value(&tasks, &terms, &optimum.alpha),
-            crate::bracket::outer(&tasks, &optimum.theta)
+            "by the textbook: J* in [{:e}, {:e}], by {}; unit {:e}\n",
+            bounds.low, bounds.high, bounds.by, bounds.unit
         );
     }
     text

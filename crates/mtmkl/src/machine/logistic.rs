@@ -118,8 +118,9 @@ impl SmoothConjugate for Entropy {
 
     fn value(&self, sample: usize, beta: f64) -> f64 {
         let end = self.ends[sample];
-        let (share, rest) = (beta / end, (end - beta) / end);
-        end.abs() * (share * share.ln() + rest * rest.ln())
+        // The smaller share p: 1 − p has lost the digits of p, and with them all of ln(1 − p) where p is next to nothing.
+        let share = (beta / end).min((end - beta) / end);
+        end.abs() * (share * share.ln() + (1.0 - share) * (-share).ln_1p())
     }
 
     fn slope(&self, sample: usize, beta: f64) -> f64 {
@@ -138,5 +139,28 @@ impl SmoothConjugate for Entropy {
         // ln(1 + eᵗ) without overflow.
         let loss = end.abs() * (t.max(0.0) + (-t.abs()).exp().ln_1p());
         (loss, end / (1.0 + (-t).exp()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// −p + p ln p − p²/2 to all digits, where C (1 − p) ln (1 − p) in plain words has lost them; and the same from the other end, as far as β has it.
+    #[test]
+    fn a_share_of_next_to_nothing_has_all_its_digits() {
+        let (entropy, p) = (Entropy { ends: vec![-3.0] }, 1e-13_f64);
+        let wanted = 3.0 * (p * p.ln() - p + 0.5 * p * p);
+        let found = entropy.value(0, -3.0 * p);
+        assert!(
+            (found - wanted).abs() <= 4.0 * f64::EPSILON * wanted.abs(),
+            "{found:e}, {wanted:e}"
+        );
+        let share = 0.375;
+        let wanted = 3.0 * (share * f64::ln(share) + (1.0 - share) * f64::ln(1.0 - share));
+        for beta in [-3.0 * share, -3.0 * (1.0 - share)] {
+            let found = entropy.value(0, beta);
+            assert!((found - wanted).abs() <= 1e-15 * wanted.abs(), "{found:e}");
+        }
     }
 }
