@@ -32,7 +32,7 @@ pub fn cutting(
             let (constant, s) = bracket::parts(task, &alpha);
             cuts.push(Cut { constant, s, alpha });
         }
-        let newest: Vec<Vec<f64>> = (cuts.iter().flat_map(|cuts| cuts.last()))
+        let newest: Vec<Vec<f64>> = (cuts.iter().filter_map(|cuts| cuts.last()))
             .map(|cut| cut.alpha.clone())
             .collect();
         let bound = bracket::dual_value(tasks, sharing, &newest);
