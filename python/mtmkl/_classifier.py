@@ -14,10 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from . import _core
-from ._base import Factors, MKLEstimator, Vector, class_values, sample_weights, target_name
+from ._base import Factors, MKLEstimator, class_values, sample_weights, target_name
 from ._sharing import Sharing
 from ._table import Table, groups, read, text, texts, whole
 from ._transfer import is_wanted
+from ._types import Vector
 from ._warnings import DataWarning
 
 

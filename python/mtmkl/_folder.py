@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._base import MKLEstimator
+from ._fitted import Fitted
 from ._kernels import Matrix
 from ._table import Table
 
@@ -121,7 +121,7 @@ class Folder:
             self._last = (at, _core.Model.load(self.folder / self._files[at]))
         return self._last[1]
 
-    def decisions(self, estimator: MKLEstimator, table: Table, parts: Sequence[tuple[int, NDArray[np.intp]]]) -> list[Matrix]:
+    def decisions(self, estimator: Fitted, table: Table, parts: Sequence[tuple[int, NDArray[np.intp]]]) -> list[Matrix]:
         """The decision values of the machines of sample sets on rows of a table, file by file."""
         found: dict[int, Matrix] = {}
         for at, (set, _) in sorted(enumerate(parts), key=lambda part: self._places[part[1][0]]):

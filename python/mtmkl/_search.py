@@ -21,8 +21,10 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples, indexable
 
 from . import _core
-from ._base import Answer, MKLEstimator, Problem, threads
+from ._base import MKLEstimator, Problem
+from ._fitted import Answer
 from ._kernels import kernel_specs
+from ._parameters import threads
 from ._sharing import Fixed, sharing_spec
 from ._table import column_of, tasks_of, text
 from ._transfer import check as check_transfer

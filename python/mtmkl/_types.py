@@ -1,4 +1,4 @@
-"""What the compiled part is given: dictionaries with these entries."""
+"""What the compiled part is given: vectors, and dictionaries with these entries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from ._core import Frame, Transfer
+
+Vector = NDArray[np.float64]
 
 
 class Set(TypedDict):

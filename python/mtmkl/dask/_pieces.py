@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._base import MKLEstimator, Vector, sample_weights, target_name
+from .._base import MKLEstimator, sample_weights, target_name
 from .._classifier import discrete
 from .._table import Rows, Table, read, ready, rows_of, without_columns
+from .._types import Vector
 from . import _sparse
 from ._sparse import is_sparse, range_of, stacked
 

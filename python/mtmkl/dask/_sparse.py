@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._table import Rows
-
-Vector = NDArray[np.float64]
+from .._types import Vector
 
 
 def is_sparse(rows: Rows) -> bool:

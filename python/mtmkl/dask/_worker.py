@@ -19,8 +19,8 @@ from distributed import get_worker
 from numpy.typing import NDArray
 
 from .. import _core
-from .._base import MKLEstimator, Vector
-from .._types import Limits
+from .._base import MKLEstimator
+from .._types import Limits, Vector
 from ._pieces import Piece, aligned, wired
 
 #: Bytes of the part of a worker's memory that kernel matrices may take: the rest is for data, for what passes, and for Dask.
