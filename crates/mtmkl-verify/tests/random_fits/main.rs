@@ -97,9 +97,9 @@ fn true_certificates_hold_and_changed_ones_are_caught() {
         if parts > 1e-9 {
             loosest = loosest.max(allowance / parts);
         }
-        let mut oracle = Oracle::new(&case, &model);
+        let oracle = Oracle::new(&case, &model);
         for Changed { what, how, bytes } in changes(&bytes, &read, &mut random) {
-            judge(&case, &mut oracle, what, &bytes, &mut tallies).unwrap_or_else(|fault| {
+            judge(&case, &oracle, what, &bytes, &mut tallies).unwrap_or_else(|fault| {
                 faults.push(format!(
                     "seed {seed}, {case}: {what} changed, {how}: {fault}"
                 ));
@@ -132,7 +132,7 @@ fn true_certificates_hold_and_changed_ones_are_caught() {
 /// Whether a changed model is caught, or its stated gap still true.
 fn judge(
     case: &Case,
-    oracle: &mut Oracle,
+    oracle: &Oracle,
     what: &'static str,
     bytes: &[u8],
     tallies: &mut BTreeMap<&'static str, Tally>,

@@ -3,6 +3,8 @@
 //!
 //! Kernel values are the library's plain ones, pair by pair, which the checker does not use.
 
+use std::cell::OnceCell;
+
 use mtmkl::grid::Shape;
 use mtmkl::{Model, Normalization, Targets};
 use mtmkl_testkit::bracket::{self, Bounds};
@@ -25,7 +27,7 @@ pub(crate) struct Oracle {
     tasks: Option<Vec<conic::Task>>,
     terms: Option<Vec<Term>>,
     /// Bounds on J*, once they were asked for; nothing inside where they are far from each other.
-    optimum: Option<Option<Bounds>>,
+    optimum: OnceCell<Option<Bounds>>,
 }
 
 impl Oracle {
@@ -35,13 +37,13 @@ impl Oracle {
             known: (model.outcome().objective, model.outcome().bound),
             tasks: conic_tasks(case, model),
             terms: conic_terms(model.sharing(), Shape { tasks, kernels }),
-            optimum: None,
+            optimum: OnceCell::new(),
         }
     }
 
-    fn optimum(&mut self) -> Option<Bounds> {
+    fn optimum(&self) -> Option<Bounds> {
         let (tasks, terms) = (self.tasks.as_ref()?, self.terms.as_ref()?);
-        *self.optimum.get_or_insert_with(|| narrow(tasks, terms))
+        *self.optimum.get_or_init(|| narrow(tasks, terms))
     }
 
     /// J at the weights of a model, at least: kernels times their weights, which are then all 1.
@@ -61,7 +63,7 @@ impl Oracle {
     }
 
     /// Whether what the model states is true; `true` where other bounds say so, `false` where only those known before do.
-    pub(crate) fn is_true(&mut self, model: &Model) -> Result<bool, String> {
+    pub(crate) fn is_true(&self, model: &Model) -> Result<bool, String> {
         let outcome = model.outcome();
         let (objective, bound, gap) = (outcome.objective, outcome.bound, outcome.gap);
         let made = (objective - bound) / objective.abs().max(1e-300);
