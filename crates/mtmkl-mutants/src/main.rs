@@ -5,7 +5,6 @@
     reason = "a program for developers"
 )]
 
-mod coverage;
 mod files;
 mod mutant;
 mod report;
@@ -20,13 +19,12 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: mtmkl-mutants COMMAND [--name value…]
-  weave     --list FILE --tree FOLDER --plan FOLDER [--only FILE] [--regions yes]
+  weave     --list FILE --tree FOLDER --plan FOLDER [--only FILE]
                                                         all mutants into one build; its programs go to the plan
-  baseline  --plan FOLDER [--jobs N]                    which tests reach which mutants, and which regions
+  baseline  --plan FOLDER [--jobs N]                    which tests reach which mutants
   run       --plan FOLDER --results FILE [--jobs N] [--seconds S] [--order backwards] [--check yes] [--only FILE] [--earlier FOLDER]
                                                         tries mutants until all are tried or the time is over
-  report    --plan FOLDER --results FILE[,FILE…]        what was found, by folder, and who survived
-  coverage  --plan FOLDER                               which lines the tests of the plan run";
+  report    --plan FOLDER --results FILE[,FILE…]        what was found, by folder, and who survived";
 
 /// The folders of the core whose mutants are tried.
 const FOLDERS: &[&str] = &["inner", "model", "sharing", "solver"];
@@ -76,14 +74,12 @@ fn weave(options: &Options) -> Result<(), String> {
         mutants.retain(|mutant| only.contains(&mutant.id));
     }
     println!("{} mutants", mutants.len());
-    let with_regions = options.text("--regions") == Ok("yes");
     tree::build(
         &root,
         &options.path("--tree")?,
         &root.join("target"),
         &options.path("--plan")?,
         mutants,
-        with_regions,
     )
 }
 
@@ -139,9 +135,6 @@ fn main() -> ExitCode {
             .and_then(|plan| run::baseline(&plan, options.jobs()?)),
         "run" => run(&options),
         "report" => report(&options),
-        "coverage" => options
-            .path("--plan")
-            .and_then(|plan| coverage::print(&root(), &plan)),
         _ => Err(USAGE.into()),
     };
     match done {

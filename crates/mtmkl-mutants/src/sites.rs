@@ -21,10 +21,8 @@ pub(crate) struct Choice {
 /// What is rewritten there, with the parts in bytes of the file.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// A block with its braces; mutants are at those of functions.
-    Block,
-    /// The body of an arm or a closure that is no block.
-    Expression,
+    /// The body of a function with its braces.
+    Body,
     /// `left operator right`.
     Binary {
         left: Range<usize>,
@@ -57,8 +55,6 @@ pub(crate) struct Site {
     pub(crate) range: Range<usize>,
     pub(crate) kind: Kind,
     pub(crate) choices: Vec<Choice>,
-    /// Its number among blocks and expressions that are run or not.
-    pub(crate) region: Option<u32>,
 }
 
 /// Where lines start, to make bytes of lines and columns.
@@ -94,8 +90,6 @@ struct Finder<'a> {
     mutants: BTreeMap<(Genre, Position), Vec<&'a Mutant>>,
     sites: Vec<Site>,
     unviable: Vec<u32>,
-    /// The number of the next region.
-    next: Option<u32>,
 }
 
 /// What is found in a file.
@@ -118,8 +112,8 @@ fn has_let(operand: &syn::Expr) -> bool {
     }
 }
 
-/// The sites of a file with these mutants and, numbered from `first`, its regions, where these are wanted. Fails where a mutant has no place in the tree.
-pub(crate) fn find(text: &str, mutants: &[&Mutant], first: Option<u32>) -> Result<Found, String> {
+/// The sites of a file with these mutants. Fails where a mutant has no place in the tree.
+pub(crate) fn find(text: &str, mutants: &[&Mutant]) -> Result<Found, String> {
     let file = syn::parse_file(text).map_err(|error| error.to_string())?;
     let mut by_place: BTreeMap<(Genre, Position), Vec<&Mutant>> = BTreeMap::new();
     for mutant in mutants {
@@ -133,7 +127,6 @@ pub(crate) fn find(text: &str, mutants: &[&Mutant], first: Option<u32>) -> Resul
         mutants: by_place,
         sites: Vec::new(),
         unviable: Vec::new(),
-        next: first,
     };
     finder.visit_file(&file);
     if let Some(((genre, place), _)) = finder.mutants.first_key_value() {
@@ -186,36 +179,17 @@ impl Finder<'_> {
                 range,
                 kind,
                 choices,
-                region: None,
             });
         }
-    }
-
-    /// What is run or not, with the mutants that stand in its place.
-    fn region(&mut self, span: Span, kind: Kind, choices: Vec<Choice>) {
-        self.sites.push(Site {
-            range: self.lines.range(span),
-            kind,
-            choices,
-            region: self.next,
-        });
-        self.next = self.next.map(|number| number + 1);
     }
 
     fn body(&mut self, block: &syn::Block) {
         if let Some(first) = block.stmts.first() {
             let choices = self.at(Genre::FnValue, first.span());
-            self.region(block.span(), Kind::Block, choices);
+            self.keep(self.lines.range(block.span()), Kind::Body, choices);
         }
         for statement in &block.stmts {
             self.visit_stmt(statement);
-        }
-    }
-
-    /// The body of an arm or a closure.
-    fn branch(&mut self, body: &syn::Expr) {
-        if !matches!(body, syn::Expr::Block(_)) {
-            self.region(body.span(), Kind::Expression, Vec::new());
         }
     }
 
@@ -243,16 +217,6 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         if !is_test(&item.attrs) {
             visit::visit_item_mod(self, item);
         }
-    }
-
-    fn visit_block(&mut self, block: &'ast syn::Block) {
-        self.region(block.span(), Kind::Block, Vec::new());
-        visit::visit_block(self, block);
-    }
-
-    fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
-        self.branch(&closure.body);
-        visit::visit_expr_closure(self, closure);
     }
 
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
@@ -302,7 +266,6 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         let guard = guard.map(|guard| self.lines.range(guard));
         let end = guard.as_ref().map_or(pattern.end, |guard| guard.end);
         self.keep(pattern.start..end, Kind::Arm { pattern, guard }, choices);
-        self.branch(&arm.body);
         visit::visit_arm(self, arm);
     }
 

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::coverage::Region;
 use crate::files;
 use crate::mutant::{Mutant, State};
 use crate::sites::{self, Site};
@@ -83,29 +82,15 @@ pub(crate) fn build(
     target: &Path,
     plan: &Path,
     mut mutants: Vec<Mutant>,
-    with_regions: bool,
 ) -> Result<(), String> {
     copy(root, tree)?;
-    let (mut all, mut unviable, mut regions) = (BTreeMap::new(), Vec::new(), Vec::new());
-    let mut next = mutants.iter().map(|mutant| mutant.id).max().unwrap_or(0) + 1;
+    let (mut all, mut unviable) = (BTreeMap::new(), Vec::new());
+    let count = mutants.iter().map(|mutant| mutant.id).max().unwrap_or(0) + 1;
     for name in sources(root)? {
         let source = files::read(&root.join(&name))?;
         let here: Vec<&Mutant> = mutants.iter().filter(|m| m.file == name).collect();
-        let first = with_regions.then_some(next);
-        let found =
-            sites::find(&source, &here, first).map_err(|error| format!("{name}: {error}"))?;
+        let found = sites::find(&source, &here).map_err(|error| format!("{name}: {error}"))?;
         unviable.extend(found.unviable);
-        for site in &found.sites {
-            if let Some(id) = site.region {
-                next = next.max(id + 1);
-                regions.push(Region {
-                    id,
-                    file: name.clone(),
-                    start: site.range.start,
-                    end: site.range.end,
-                });
-            }
-        }
         let file = File {
             source,
             sites: found.sites,
@@ -117,7 +102,7 @@ pub(crate) fn build(
     for id in unviable {
         mark(&mut mutants, id, State::Unviable, "`||` beside `let`");
     }
-    files::write(&tree.join("crates/mtmkl/src/mutant.rs"), &switch(next))?;
+    files::write(&tree.join("crates/mtmkl/src/mutant.rs"), &switch(count))?;
     for round in 1.. {
         for (name, file) in &mut all {
             file.woven = weave(&file.source, &file.sites, &file.ways);
@@ -137,8 +122,6 @@ pub(crate) fn build(
         println!("round {round}: {} errors", errors.len());
         if errors.is_empty() {
             files::write_lines(&plan.join("mutants.jsonl"), &mutants)?;
-            regions.retain(|region| is_woven(&all, region));
-            files::write_lines(&plan.join("regions.jsonl"), &regions)?;
             return programs(said, plan);
         }
         if !give_way(&mut all, &mut mutants, &errors) {
@@ -174,17 +157,6 @@ fn sources(root: &Path) -> Result<Vec<String>, String> {
     }
     found.sort();
     Ok(found)
-}
-
-/// Whether the compiler took the region.
-fn is_woven(all: &BTreeMap<String, File>, region: &Region) -> bool {
-    all.get(&region.file).is_some_and(|file| {
-        let index = file
-            .sites
-            .iter()
-            .position(|site| site.region == Some(region.id));
-        index.is_some_and(|index| file.ways.get(&index).copied().unwrap_or(0) < WAYS)
-    })
 }
 
 fn copy(root: &Path, tree: &Path) -> Result<(), String> {

@@ -54,11 +54,7 @@ impl<'a> Weaver<'a> {
                 break;
             }
             let way = self.ways.get(&index).copied().unwrap_or(0);
-            if site.range.start < at
-                || site.range.end > range.end
-                || way >= WAYS
-                || (site.choices.is_empty() && site.region.is_none())
-            {
+            if site.range.start < at || site.range.end > range.end || way >= WAYS {
                 continue;
             }
             self.say(&self.source[at..site.range.start]);
@@ -123,12 +119,7 @@ impl<'a> Weaver<'a> {
     fn site(&mut self, site: &'a Site, way: u8, next: usize) {
         let choices = &site.choices;
         match &site.kind {
-            Kind::Block => self.block(site, way, next),
-            Kind::Expression => {
-                self.say(&format!("{{ {} ", seen(site)));
-                self.plain(site.range.clone(), next);
-                self.say(" }");
-            }
+            Kind::Body => self.body(site, way, next),
             Kind::Binary {
                 left,
                 operator,
@@ -221,7 +212,7 @@ impl<'a> Weaver<'a> {
         }
     }
 
-    fn block(&mut self, site: &Site, way: u8, next: usize) {
+    fn body(&mut self, site: &Site, way: u8, next: usize) {
         // What is returned as `impl Iterator` must be of one type.
         let (open, close) = if way == 0 {
             ("", "")
@@ -237,7 +228,6 @@ impl<'a> Weaver<'a> {
             );
             self.say(" } ");
         }
-        self.say(&seen(site));
         if way == 0 {
             self.plain(site.range.start + 1..site.range.end, next);
         } else {
@@ -283,13 +273,6 @@ impl<'a> Weaver<'a> {
     }
 }
 
-/// Tells that the region is run.
-fn seen(site: &Site) -> String {
-    site.region.map_or_else(String::new, |region| {
-        format!("crate::mutant::seen({region});")
-    })
-}
-
 fn on(choice: &Choice) -> String {
     format!("crate::mutant::on({})", choice.id)
 }
@@ -313,9 +296,9 @@ mod tests {
         }
     }
 
-    fn woven(source: &str, mutants: &[Mutant], regions: Option<u32>) -> String {
+    fn woven(source: &str, mutants: &[Mutant]) -> String {
         let mutants: Vec<&Mutant> = mutants.iter().collect();
-        let found = sites::find(source, &mutants, regions).unwrap();
+        let found = sites::find(source, &mutants).unwrap();
         let woven = weave(source, &found.sites, &BTreeMap::new());
         syn::parse_file(&woven.text).unwrap();
         woven.text.replace("crate::mutant::", "")
@@ -331,14 +314,13 @@ mod tests {
                 mutant(2, Genre::BinaryOperator, 25, "-"),
                 mutant(3, Genre::BinaryOperator, 29, "/"),
             ],
-            Some(100),
         );
         let product =
             "(match (a, 2.0) { (l__, r__) => if on(3) { l__ / r__ } else { l__ * r__ } })";
         assert_eq!(
             text,
             format!(
-                "fn f(a: f64) -> f64 {{ if on(1) {{ return 0.0; }} seen(100); (match (a, {product}) {{ (l__, r__) => if on(2) {{ l__ - r__ }} else {{ l__ + r__ }} }}) }}"
+                "fn f(a: f64) -> f64 {{ if on(1) {{ return 0.0; }}  (match (a, {product}) {{ (l__, r__) => if on(2) {{ l__ - r__ }} else {{ l__ + r__ }} }}) }}"
             )
         );
     }
@@ -346,7 +328,7 @@ mod tests {
     #[test]
     fn a_mutant_that_has_no_place_is_a_mistake() {
         let mutants = [mutant(1, Genre::UnaryOperator, 3, "")];
-        let found = sites::find("fn f() {}", &mutants.iter().collect::<Vec<_>>(), Some(100));
+        let found = sites::find("fn f() {}", &mutants.iter().collect::<Vec<_>>());
         assert_eq!(found.unwrap_err(), "1:3: no UnaryOperator here");
     }
 
@@ -362,7 +344,6 @@ mod tests {
                 mutant(4, Genre::UnaryOperator, 68, ""),
                 mutant(5, Genre::MatchArm, 72, ""),
             ],
-            None,
         );
         assert!(text.contains("Some(x) if (on(1)) || (!(on(2)) && (({ let l__: bool = x > 1; if l__ != on(3) { x < 9 } else { l__ } })))"));
         assert!(text.contains("(match x { v__ => if on(4) {  v__ } else { ! v__ } })"));

@@ -7,6 +7,7 @@
     reason = "a program for developers"
 )]
 
+mod coverage;
 mod docs;
 mod fuzz;
 mod library;
@@ -294,6 +295,14 @@ const BENCH: &[Step] = &[
     },
 ];
 
+/// The tests' environment first, which coverage is measured in.
+fn coverage() -> ExitCode {
+    if run(&ENVIRONMENT[..1], &[]).is_none() {
+        return ExitCode::FAILURE;
+    }
+    coverage::run()
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
@@ -312,12 +321,12 @@ fn main() -> ExitCode {
         Some((command, [flag])) if command == "release" && flag == "--check" => release::check(),
         Some((command, further)) if command == "library" => library::run(further),
         Some((command, further)) if command == "mutants" => mutants::run(further),
-        Some((command, further)) if command == "coverage" => mutants::coverage(further),
+        Some((command, [])) if command == "coverage" => coverage(),
         Some((command, further)) if command == "soak" => soak::run(further),
         _ => {
             eprintln!(
                 "usage: cargo xtask test | python | docs | library [--peers] | release --check | bench [OPTIONS] (bench --help lists them) | \
-                 mutants [--jobs N] [--seconds S] | coverage [--jobs N] | soak [--only PART] [--minutes MINUTES] [--seed SEED] | fuzz [TARGET…]"
+                 mutants [--jobs N] [--seconds S] | coverage | soak [--only PART] [--minutes MINUTES] [--seed SEED] | fuzz [TARGET…]"
             );
             ExitCode::from(2)
         }

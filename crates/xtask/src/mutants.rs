@@ -1,4 +1,4 @@
-//! `cargo xtask mutants [--jobs N] [--seconds S]`: which mutants of the core the tests notice; `cargo xtask coverage [--jobs N]`: which lines they run.
+//! `cargo xtask mutants [--jobs N] [--seconds S]`: which mutants of the core the tests notice.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// What says which mutants there are.
 const TOOL: &str = "test -x target/tools/bin/cargo-mutants || cargo install cargo-mutants --version 27.1.0 --locked --debug --root target/tools";
 
-/// The list, `$WOVEN` of it in one build under `$FOLDER`, and which test reaches what. Made again where the last one is of other sources.
+/// The list, all of it in one build under `$FOLDER`, and which test reaches what. Made again where the last one is of other sources.
 const PLAN: &str = "\
     mkdir -p $FOLDER && \
     stamp=$(cat $(find crates/mtmkl crates/mtmkl-testkit crates/mtmkl-mutants -type f | sort) | sha256sum) && \
@@ -16,33 +16,13 @@ const PLAN: &str = "\
     rm -rf $FOLDER/plan $FOLDER/results.jsonl $FOLDER/stamp; \
     PATH=\"$PWD/target/tools/bin:$PATH\" cargo mutants --list --json --package mtmkl >$FOLDER/list.json && \
     cargo build --package mtmkl-mutants --locked && \
-    target/debug/mtmkl-mutants weave --list $FOLDER/list.json --tree $FOLDER/tree --plan $FOLDER/plan $WOVEN && \
+    target/debug/mtmkl-mutants weave --list $FOLDER/list.json --tree $FOLDER/tree --plan $FOLDER/plan && \
     target/debug/mtmkl-mutants baseline --plan $FOLDER/plan --jobs $JOBS && \
     echo \"$stamp\" >$FOLDER/stamp";
 
 const TRY: &str = "\
     target/debug/mtmkl-mutants run --plan $FOLDER/plan --results $FOLDER/results.jsonl --jobs $JOBS --seconds $SECONDS_ALL; \
     target/debug/mtmkl-mutants report --plan $FOLDER/plan --results $FOLDER/results.jsonl";
-
-const COVER: &str = "target/debug/mtmkl-mutants coverage --plan $FOLDER/plan";
-
-/// Scripts in order, with where they work, what is woven, and their limits.
-fn all(scripts: &[&str], [folder, woven]: [&str; 2], jobs: &str, seconds: &str) -> ExitCode {
-    for script in scripts {
-        let status = Command::new("sh")
-            .args(["-c", script])
-            .envs([("FOLDER", folder), ("WOVEN", woven)])
-            .env("JOBS", jobs)
-            .env("SECONDS_ALL", seconds)
-            .current_dir(Path::new(ROOT))
-            .status();
-        if !status.is_ok_and(|status| status.success()) {
-            eprintln!("failed: {script}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
-}
 
 /// The value after an option.
 fn value<'a>(arguments: &'a [String], name: &str, usual: &'a str) -> &'a str {
@@ -54,19 +34,18 @@ fn value<'a>(arguments: &'a [String], name: &str, usual: &'a str) -> &'a str {
 
 /// Tries mutants until all are tried or the seconds are over; what is known is kept and gone on with the next time.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
-    let jobs = value(arguments, "--jobs", "1");
-    let seconds = value(arguments, "--seconds", "inf");
-    all(&[TOOL, PLAN, TRY], ["target/mutants", ""], jobs, seconds)
-}
-
-/// Prints the table of `docs/development/coverage.md` and the lines that nobody runs.
-pub(crate) fn coverage(arguments: &[String]) -> ExitCode {
-    // No mutants, all regions.
-    let what = ["target/coverage", "--only /dev/null --regions yes"];
-    all(
-        &[TOOL, PLAN, COVER],
-        what,
-        value(arguments, "--jobs", "1"),
-        "0",
-    )
+    for script in [TOOL, PLAN, TRY] {
+        let status = Command::new("sh")
+            .args(["-c", script])
+            .env("FOLDER", "target/mutants")
+            .env("JOBS", value(arguments, "--jobs", "1"))
+            .env("SECONDS_ALL", value(arguments, "--seconds", "inf"))
+            .current_dir(Path::new(ROOT))
+            .status();
+        if !status.is_ok_and(|status| status.success()) {
+            eprintln!("failed: {script}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
 }
