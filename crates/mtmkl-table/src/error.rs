@@ -6,7 +6,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::words::{count, size};
+use crate::words::{count, quoted, shown, size};
 
 /// Where in a table a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,9 +59,10 @@ pub enum TableError {
 
     /// A column of text, wanted as numbers: its cells, and how many different ones.
     #[error(
-        "{file}, column `{column}`: none of its {cells} values is a number, the first is `{value}` in {place}; `--one-hot {column}` \
-         makes a 0/1 column of each of its {}, `--ignore {column}` leaves it out",
-        count(*.different, "value", "different values")
+        "{file}, column `{column}`: none of its {cells} values is a number, the first is `{value}` in {place}; `--one-hot {flag}` \
+         makes a 0/1 column of each of its {}, `--ignore {flag}` leaves it out",
+        count(*.different, "value", "different values"),
+        flag = quoted(column)
     )]
     NoNumbers {
         file: String,
@@ -70,6 +71,18 @@ pub enum TableError {
         value: String,
         cells: usize,
         different: usize,
+    },
+
+    /// Several columns of text with many different values, wanted as numbers: their names, and how many.
+    #[error(
+        "{file}: {} columns are text of many different values: {}; `{}` leaves them out, `--one-hot COLUMN` makes a 0/1 column of each value of one",
+        columns.len(),
+        joined(columns, ", ", |(name, different)| format!("`{}` ({different})", shown(name.as_bytes()))),
+        joined(columns, " ", |(name, _)| format!("--ignore {}", quoted(name)))
+    )]
+    ManyTexts {
+        file: String,
+        columns: Vec<(String, usize)>,
     },
 
     /// An infinite number, or one too large for a double.
@@ -300,6 +313,36 @@ pub enum TableError {
     /// What the core says.
     #[error(transparent)]
     Core(#[from] mtmkl::Error),
+}
+
+impl TableError {
+    /// What is said of columns of text that cannot be learned from; nothing where there is none.
+    pub(crate) fn of_texts(mut errors: Vec<Self>) -> Option<Self> {
+        if errors.len() < 2 {
+            return errors.pop();
+        }
+        let (mut source, mut columns) = (String::new(), Vec::new());
+        for error in errors {
+            if let Self::NoNumbers {
+                file,
+                column,
+                different,
+                ..
+            } = error
+            {
+                source = file;
+                columns.push((column, different));
+            }
+        }
+        Some(Self::ManyTexts {
+            file: source,
+            columns,
+        })
+    }
+}
+
+fn joined<T>(parts: &[T], between: &str, text: impl Fn(&T) -> String) -> String {
+    parts.iter().map(text).collect::<Vec<_>>().join(between)
 }
 
 /// What is wrong, in an error of the core about columns, without the place that means nothing to the reader.

@@ -99,7 +99,7 @@ pub struct Plan<'a> {
     pub ignore: &'a [String],
     /// The columns to learn from, as names and ranges `a,b,f1..f9`; all others without it.
     pub features: Option<&'a str>,
-    /// Columns to turn into one 0/1 column per value.
+    /// Columns to turn into one 0/1 column per value; those of text that have few values are so without being named.
     pub one_hot: &'a [String],
     /// What to do about gaps.
     pub missing: Missing,
@@ -222,7 +222,7 @@ impl Frame {
                 last: last.join(", "),
             });
         }
-        let mut features = Vec::new();
+        let (mut features, mut texts) = (Vec::new(), Vec::new());
         for name in &plan.chosen(table)? {
             if plan.one_hot.contains(name) {
                 features.extend(one_hot::features(table, name, plan.missing)?);
@@ -232,8 +232,19 @@ impl Frame {
                 Missing::Error => table.check_numeric(name),
                 _ => table.numbers_in(name).map(|_| ()),
             };
-            numeric.map_err(|error| table.text_to_learn_from(error))?;
-            features.push(Feature::plain(name));
+            match numeric.map_err(|error| table.text_to_learn_from(error)) {
+                Ok(()) => features.push(Feature::plain(name)),
+                Err(TableError::NoNumbers {
+                    cells, different, ..
+                }) if one_hot::are_categories(cells, different) => {
+                    features.extend(one_hot::features(table, name, plan.missing)?);
+                }
+                Err(error @ TableError::NoNumbers { .. }) => texts.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(error) = TableError::of_texts(texts) {
+            return Err(error);
         }
         let drop_missing = plan.missing == Missing::Drop;
         let mut frame = Self::plain(&[], plan.target, plan.task, plan.goal(table)?);

@@ -8,6 +8,15 @@ use crate::gaps::Missing;
 use crate::names::{Names, by_number_then_text};
 use crate::table::Table;
 
+/// Most different values of a column of text that are taken for categories unasked. With more, many of the 0/1 columns would have few rows each, and the
+/// column is rather one of names.
+const CATEGORIES: usize = 20;
+
+/// Whether a column of so many cells of text, of which so many are different, tells categories: few, and each of two rows and more on average.
+pub(crate) fn are_categories(cells: usize, different: usize) -> bool {
+    different <= CATEGORIES && 2 * different <= cells
+}
+
 /// The features `NAME=VALUE` of a column, one for each of its values, in their order.
 pub(crate) fn features(table: &Table, name: &str, missing: Missing) -> Result<Vec<Feature>> {
     if missing == Missing::Error {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::Result;
 use crate::column::{Column, Values};
 use crate::error::{Place, TableError};
-use crate::words::{count, listed, shown, similar};
+use crate::words::{count, listed, quoted, shown, similar};
 
 /// Named columns with as many cells each: numbers where every cell is one, text elsewhere.
 #[derive(Debug, Clone, PartialEq)]
@@ -238,6 +238,17 @@ impl Table {
         }
     }
 
+    /// Whether the column `name` says nothing but the number of the row, from 0 or 1 on. Of a few rows that may be chance.
+    pub fn counts_rows(&self, name: &str) -> bool {
+        let Ok((numbers, [])) = self.numeric_or_missing(name) else {
+            return false;
+        };
+        let first = numbers.first().copied().unwrap_or(f64::NAN);
+        numbers.len() >= 10
+            && (first == 0.0 || first == 1.0)
+            && numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0)
+    }
+
     /// The cells of column `name` as names (of classes, of tasks), all present.
     ///
     /// # Errors
@@ -286,7 +297,7 @@ impl Table {
         } else {
             format!(
                 "correct it, leave it empty if the value is missing, or declare the column categorical with `--one-hot {}`",
-                column.name
+                quoted(&column.name)
             )
         };
         TableError::NotNumber {

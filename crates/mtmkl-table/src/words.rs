@@ -73,6 +73,16 @@ pub fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     text
 }
 
+/// A name as a word for a shell: in quotes where it has anything but letters, digits and `_.-`.
+pub fn quoted(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_.-".contains(letter);
+    if name.chars().all(is_plain) {
+        name.to_string()
+    } else {
+        format!("'{}'", shown(name.as_bytes()).replace('\'', "'\\''"))
+    }
+}
+
 /// The candidate most like `name`, if one is close enough to be a slip of the hand.
 pub fn similar<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_lowercase();

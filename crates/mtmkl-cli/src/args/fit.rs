@@ -65,7 +65,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
-    /// A text column to turn into one 0/1 column per value (repeatable)
+    /// A column to turn into one 0/1 column per value (repeatable); text with at most 20 different values is so anyway
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_hot: Vec<String>,

@@ -531,6 +531,81 @@ fn categories_are_told_apart() {
 }
 
 #[test]
+fn text_of_few_values_tells_categories_unasked() {
+    let folder = Folder::new();
+    let mut table = String::from("size,colour,name,label\n");
+    for row in 0..30 {
+        let colour = ["red", "green", "blue"][row % 3];
+        let label = if colour == "green" { "go" } else { "stop" };
+        table += &format!("0.{},{colour},n{row},{label}\n", row % 7);
+    }
+    folder.file("lights.csv", table);
+    let fit = |flags: &str| {
+        folder.run(&format!(
+            "fit lights.csv --target label --ignore name {flags}"
+        ))
+    };
+    let ran = fit("-o unasked");
+    assert_eq!(
+        ran.stderr,
+        "note: lights.csv: text with few different values is taken for categories, a 0/1 column for each value: `colour` (3); --ignore COLUMN leaves \
+         one out; if one of them says which task a row belongs to, name it by --task\n"
+    );
+    ran.good();
+    let asked = fit("--one-hot colour -o asked");
+    assert_eq!(asked.stderr, "");
+    asked.good();
+    let predicted = |model: &str| {
+        let ran = folder.run(&format!("predict {model} lights.csv --decision"));
+        ran.good()
+    };
+    assert_eq!(predicted("unasked"), predicted("asked"));
+    folder.run("verify unasked lights.csv").good();
+    // Names are none, and all columns of text are named at once.
+    folder.file(
+        "names.csv",
+        "a,first,last name,label\n1,u,a,x\n2,v,b,y\n3,w,c,x\n4,z,d,y\n",
+    );
+    assert_eq!(
+        folder.run("fit names.csv --target label").bad(),
+        "mtmkl: names.csv: 2 columns are text of many different values: `first` (4), `last name` (4); `--ignore first --ignore 'last name'` leaves \
+         them out, `--one-hot COLUMN` makes a 0/1 column of each value of one\n"
+    );
+}
+
+#[test]
+fn a_column_that_numbers_the_rows_is_pointed_at() {
+    let folder = Folder::new();
+    let table = |columns: &str, first: usize| {
+        let rows = (0..20).map(|row| {
+            let other = 7 * row % 5;
+            format!(
+                "{},{other},{}\n",
+                row + first,
+                if row < 10 { "x" } else { "y" }
+            )
+        });
+        format!("{columns}\n{}", rows.collect::<String>())
+    };
+    folder
+        .file("numbered.csv", table("row names,a,label", 1))
+        .file("years.csv", table("year,a,label", 1990));
+    let ran = folder.run("fit numbered.csv --target label");
+    assert_eq!(
+        ran.stderr,
+        "warning: numbered.csv: column `row names` numbers the rows one after the other, and is learned from like any other; `--ignore 'row names'` \
+         leaves it out\n"
+    );
+    ran.good();
+    // Years are no row numbers, and what is there alone is there to be learned from.
+    for quiet in ["years.csv", "numbered.csv --ignore a"] {
+        let ran = folder.run(&format!("fit {quiet} --target label"));
+        assert_eq!(ran.stderr, "", "{quiet}");
+        ran.good();
+    }
+}
+
+#[test]
 fn a_test_table_is_scored() {
     let folder = tables();
     let fitted = folder

@@ -8,7 +8,7 @@ use mtmkl::TaskTree;
 use mtmkl::ledger::{Guard, Ledger};
 use mtmkl::machine::TargetKind;
 use mtmkl::select::{Fold, Tasks, usual_kernels_without_targets};
-use mtmkl_table::words::size;
+use mtmkl_table::words::{quoted, size};
 use mtmkl_table::{
     Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Scaling, Table, sample, split,
     usual_scaling,
@@ -117,6 +117,39 @@ fn plan_of(args: &FitArgs, computed: bool) -> Plan<'_> {
         },
         is_sure: args.said.machine,
         computed,
+    }
+}
+
+/// Says on standard error which columns became categories unasked, and which seem to count the rows only.
+fn note_columns(args: &FitArgs, table: &Table, frame: &Frame) {
+    let categories = frame.categories();
+    let unasked: Vec<String> = (categories.iter())
+        .filter(|(name, _)| !args.one_hot.iter().any(|asked| asked == *name))
+        .map(|(name, values)| format!("`{name}` ({})", values.len()))
+        .collect();
+    if !unasked.is_empty() {
+        let task = if args.task.is_none() {
+            "; if one of them says which task a row belongs to, name it by --task"
+        } else {
+            ""
+        };
+        output::note(&format!(
+            "note: {}: text with few different values is taken for categories, a 0/1 column for each value: {}; --ignore COLUMN leaves one out{task}",
+            table.source,
+            unasked.join(", ")
+        ));
+    }
+    // Alone it is there to be learned from.
+    let counting = (frame.features.iter())
+        .filter(|feature| feature.category.is_none() && table.counts_rows(&feature.column))
+        .map(|feature| &feature.column)
+        .filter(|_| frame.features.len() > 1);
+    for name in counting {
+        output::note(&format!(
+            "warning: {}: column `{name}` numbers the rows one after the other, and is learned from like any other; `--ignore {}` leaves it out",
+            table.source,
+            quoted(name)
+        ));
     }
 }
 
@@ -324,6 +357,7 @@ impl Fit {
             );
         }
         let frame = Frame::new(&table, &plan_of(args, computed))?;
+        note_columns(args, &table, &frame);
         let class_weight = class_weight_of(args, &frame)?;
         let records = frame.records(&table, true, args.sample_weight.as_deref(), &[])?;
         note_rows(&frame, &table, &records)?;
