@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,6 +239,33 @@ def _taken(X: Any, positions: Sequence[int]) -> tuple[list[Any], Any]:
     return [array[:, at] for at in positions], np.delete(array, positions, axis=1)
 
 
+@contextlib.contextmanager
+def _text_is_named(X: Any) -> Iterator[None]:
+    """Names the columns of a data frame that hold text, where that is why it cannot become numbers."""
+    try:
+        yield
+    except ValueError as error:
+        named = [f"{str(name)!r} ({found!r})" for name in getattr(X, "columns", []) if (found := _first_text(X[name])) is not None]
+        if not named:
+            raise
+        shown = ", ".join(named[:8]) + (f", … ({len(named)} in all)" if len(named) > 8 else "")
+        raise ValueError(
+            f"X has text where numbers belong, in {shown}: make 0/1 columns of categories (pandas.get_dummies, or a OneHotEncoder before "
+            "the estimator), leave other text out; a column that says which task a row belongs to is named by task="
+        ) from error
+
+
+def _first_text(column: Any) -> str | None:
+    """The first value of a column that is text and no number."""
+    for value in np.asarray(column, dtype=object):
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return value[:40]
+    return None
+
+
 def read(
     estimator: Any,
     X: Any,
@@ -272,10 +300,11 @@ def read(
     positions: list[int] = []
     groups: list[tuple[int, Any]] = []
     if column is None and not places:
-        if with_y:
-            rows, y = validate_data(estimator, X, y, reset=reset, **numeric, **check)
-        else:
-            rows = validate_data(estimator, X, reset=reset, **numeric)
+        with _text_is_named(X):
+            if with_y:
+                rows, y = validate_data(estimator, X, y, reset=reset, **numeric, **check)
+            else:
+                rows = validate_data(estimator, X, reset=reset, **numeric)
     else:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         positions = [] if column is None else [_position(X, column, "task")]
@@ -287,10 +316,11 @@ def read(
             task = taken[0]
         first = len(positions) - len(places)
         groups = list(zip(positions[first:], map(np.asarray, taken[first:]), strict=True))
-        if with_y:
-            rows, y = check_X_y(rest, y, estimator=estimator, **numeric, **check)
-        else:
-            rows = check_array(rest, estimator=estimator, input_name="X", **numeric)
+        with _text_is_named(rest):
+            if with_y:
+                rows, y = check_X_y(rest, y, estimator=estimator, **numeric, **check)
+            else:
+                rows = check_array(rest, estimator=estimator, input_name="X", **numeric)
     rows = ready(without_zeros(rows))
     names = getattr(estimator, "feature_names_in_", None)
     count = estimator.n_features_in_

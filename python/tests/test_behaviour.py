@@ -201,3 +201,16 @@ def test_missing_and_infinite_values_are_refused(rng):
         bad[3, 1] = value
         with pytest.raises(ValueError, match=r"X contains (NaN|infinity)"):
             MKLOneClassSVM().fit(bad)
+
+
+def test_text_in_a_data_frame_is_named_by_its_columns():
+    columns = {"size": [1.0, 2.0, 3.0, 4.0], "number": ["1", "2", "3", "4"], "sex": ["M", "F", "F", "M"], "site": ["a", "a", "b", "b"]}
+    y = [0, 1, 0, 1]
+    for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
+        with pytest.raises(ValueError, match=r"X has text where numbers belong, in 'sex' \('M'\), 'site' \('a'\): .*task="):
+            MKLClassifier().fit(frame, y)
+        with pytest.raises(ValueError, match=r"in 'sex' \('M'\): make 0/1 columns"):
+            MKLClassifier(task="site").fit(frame, y)
+    # Other errors are what they were.
+    with pytest.raises(ValueError, match="NaN"):
+        MKLClassifier().fit(pd.DataFrame({"size": [1.0, np.nan, 2.0, 3.0]}), y)
