@@ -67,7 +67,7 @@ fn guarded(program: impl FnOnce() -> u8) -> u8 {
             "mtmkl: internal error{place}: {what}. This is a bug in mtmkl, not in your data; please report it with the command you ran"
         ));
     }));
-    signals::refuse_large_files();
+    signals::refusals_are_errors();
     let code = catch_unwind(AssertUnwindSafe(program)).unwrap_or(2);
     drop(std::panic::take_hook());
     code

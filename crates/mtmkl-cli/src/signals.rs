@@ -11,10 +11,10 @@ pub fn interruptible() -> Stop {
     stop
 }
 
-/// Has a file that grows beyond the system's limit (`ulimit -f`) refuse the write, which is an error with a name; the system's own way is
-/// to end the program.
-pub fn refuse_large_files() {
-    system::refuse_large_files();
+/// Has a file that grows beyond the system's limit (`ulimit -f`) refuse the write, which is an error with a name, and has the program end with the code of
+/// an error where memory is refused, after the one line that the allocator has said; the system's own way is to end the program with a signal.
+pub fn refusals_are_errors() {
+    system::refusals_are_errors();
 }
 
 /// What a signal of this number (Ctrl-C has 2 everywhere) means for the work that `stop` is of.
@@ -37,10 +37,12 @@ fn answer(signal: i32, stop: &Stop) {
 #[cfg(unix)]
 mod system {
     use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
     use std::sync::mpsc::sync_channel;
 
     use mtmkl::Stop;
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
     pub(super) fn heed(stop: Stop) {
@@ -66,9 +68,11 @@ mod system {
         }
     }
 
-    pub(super) fn refuse_large_files() {
+    pub(super) fn refusals_are_errors() {
         // Whether it was raised is nobody's business: the write says so.
-        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+        let _ = flag::register(SIGXFSZ, Arc::default());
+        // What cannot be allocated ends a program of Rust so, there being no memory to go on with.
+        let _ = flag::register_conditional_shutdown(SIGABRT, 2, Arc::new(AtomicBool::new(true)));
     }
 
     /// Whether whoever started the program wants this signal ignored; where the system does not tell, it is not.
@@ -91,5 +95,5 @@ mod system {
         let _ = ctrlc::set_handler(move || super::answer(2, &stop));
     }
 
-    pub(super) fn refuse_large_files() {}
+    pub(super) fn refusals_are_errors() {}
 }

@@ -1,5 +1,5 @@
-//! The system refuses memory (`ulimit -v`): an error that says so where it is known beforehand, the allocator's last word where it is not, and
-//! in no case is a file lost.
+//! The system refuses memory (`ulimit -v`): an error that says so where it is known beforehand, the allocator's last word and the code of an error where
+//! it is not, and in no case is a file lost.
 
 use mtmkl::Model;
 
@@ -52,6 +52,44 @@ fn refused_memory_costs_no_file() {
     assert!(good > 0 && refused + ended > 0);
     folder.run("fit two.csv --target label -o m").good();
     assert_eq!(litter(folder.root()), Vec::<String>::new());
+}
+
+/// What the allocator itself is refused is no signal either, whichever the command: an error with a line that says so.
+#[test]
+fn no_command_is_ended_by_the_system() {
+    let folder = files();
+    folder.file("large.csv", noise(20_000));
+    let fit = "fit large.csv --target label --task site --kernel rbf:sigma=1 --sample 400 --threads 1 -o m";
+    assert!(folder.run(fit).code < 2);
+    let (mut refused, mut good) = (0, 0);
+    for command in [
+        "fit large.csv --target label --task site --sample 400 -o other --threads 1",
+        "tune large.csv --target label --task site --sample 400 -o other --threads 1 --folds 2",
+        "predict m large.csv --threads 1",
+        "evaluate m large.csv --threads 1",
+        "verify m large.csv --threads 1",
+        "inspect m",
+        "report m -o r.html",
+    ] {
+        let most = rounds(3) as u64;
+        for round in 0..most {
+            // From what the system can just load the program with to what most commands have enough with.
+            let limit = (40 + 60 * round / most) * MEBI;
+            let ran = limited(&folder, &format!("--as={limit}"), command);
+            let said = format!("{command} at {limit}: exit {}, {}", ran.code, ran.stderr);
+            assert!(!said.contains("internal error"), "{said}");
+            assert!((0..=2).contains(&ran.code), "{said}");
+            let is_said = ["memory", "of addresses"]
+                .iter()
+                .any(|word| ran.stderr.contains(word));
+            assert!(ran.code < 2 || is_said, "{said}");
+            refused += usize::from(ran.code == 2);
+            good += usize::from(ran.code != 2);
+            let _ = std::fs::remove_file(folder.path("mtmkl-tune.journal"));
+        }
+    }
+    println!("{refused} refused with an error, {good} good");
+    assert!(good > 0 && refused > 0);
 }
 
 #[test]
