@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, check_scoring, r2_score
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples, indexable
 
 from ._base import MKLEstimator
-from ._search import MKLSearchCV
+from ._search import MKLSearchCV, splits_of
 from ._sharing import Fixed
 from ._table import without_columns
 from ._transfer import columns_of, is_wanted, without_tasks
@@ -42,7 +41,7 @@ def baselines(
         What is compared. Tasks are a column of X, named by its parameter ``task``.
     X, y : as in the estimator's `fit`
     cv : int, splitter or iterable of splits, default=5
-        As in `GridSearchCV`.
+        As in `MKLSearchCV`: with tasks, a number of folds is within each of them.
     groups : array-like of shape (n_samples,), optional
         Rows of one group stay together, where ``cv`` is a splitter that knows groups.
     scoring : str or callable, optional
@@ -69,7 +68,7 @@ def baselines(
         raise TypeError(f"estimator is {type(estimator).__name__}, expected MKLClassifier or MKLRegressor")
     X, y, groups = indexable(X, y, groups)
     scorer = check_scoring(estimator, scoring=scoring)
-    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))
+    splits = splits_of(cv, estimator, X, y, groups=groups)
     answers = _answers(estimator)
     found: dict[str, list[float]] = {name: [] for name in answers}
     for train, test in splits:

@@ -193,7 +193,7 @@ class MKLOneClassSVM(_OneClass):
         Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
         `KernelStack`. By default one Gaussian of a quarter of the median distance,
-        ``"rbf:sigma=median*0.25"``.
+        ``"rbf:sigma=median*0.5"``.
     nu : float, default=0.5
         The share of samples that may be left out, in (0, 1].
     sharing : str or Sharing, default="auto"
@@ -324,7 +324,7 @@ class MKLSVDD(_OneClass):
         Specifications (``"rbf:gamma=0.5"``, ``"rbf:gamma=scale"``, ``"rbf:sigma=1|2|4"`` for three, ``"poly:degree=2@f1..f4"`` on some
         columns), callables ``k(X, Z)``, and triples ``(name, kernel, columns)``. With "precomputed", X is a stack (M, n, n) or a
         `KernelStack`. By default one Gaussian of a quarter of the median distance,
-        ``"rbf:sigma=median*0.25"``.
+        ``"rbf:sigma=median*0.5"``.
     nu : float, default=0.5
         The share of samples that may be left out, in (0, 1]. The usual parameter of SVDD is C = 1/(nu · n).
     sharing : str or Sharing, default="auto"

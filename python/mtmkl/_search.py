@@ -18,6 +18,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, indexable
 
 from . import _core
@@ -56,7 +57,7 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
     scoring : str or callable, optional
         A scorer, where more is better. By default the estimator's `score`: accuracy or R².
     cv : int, splitter or iterable of splits, default=5
-        As in `GridSearchCV`: a number of folds, stratified for classes (with ``transfer``, those of each task); a splitter; or pairs
+        As in `GridSearchCV`: a number of folds, stratified for classes (with tasks, those of each task); a splitter; or pairs
         (train, test) of rows.
     refit : bool, default=True
         Whether to fit the best parameters on all rows.
@@ -134,11 +135,7 @@ class MKLSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.scorer_ = check_scoring(estimator, scoring=self.scoring)
         self.multimetric_ = False
         X, y, groups = indexable(X, y, groups)
-        if isinstance(self.cv, int | np.integer) and is_wanted(estimator):
-            splits = within_tasks(estimator, X, y, params.get("task"), int(self.cv))
-        else:
-            splitter = check_cv(self.cv, y, classifier=is_classifier(estimator))
-            splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+        splits = splits_of(self.cv, estimator, X, y, task=params.get("task"), groups=groups)
         self.n_splits_ = len(splits)
         rows = _Rows(X, y, params, splits, estimator)
         candidates = self._usual(rows) if self.param_grid is None else self._grid(rows)
@@ -375,7 +372,24 @@ class _Rows:
         return shown
 
 
-def within_tasks(estimator: MKLEstimator, X: Any, y: Any, task: Any, folds: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+def splits_of(
+    cv: Any, estimator: MKLEstimator, X: Any, y: Any, *, task: Any = None, groups: Any = None
+) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """(train, test) of every fold: a number of folds is within tasks where there are any, everything else is scikit-learn's."""
+    cv = 5 if cv is None else cv
+    has_tasks = task is not None or estimator.task is not None or is_wanted(estimator)
+    if isinstance(cv, int | np.integer) and has_tasks:
+        splits = _within_tasks(estimator, X, y, task, int(cv))
+    else:
+        splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+    if is_classifier(estimator) and y is not None:
+        check_classification_targets(y)
+        _check_classes(np.asarray(y), splits)
+    return splits
+
+
+def _within_tasks(estimator: MKLEstimator, X: Any, y: Any, task: Any, folds: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """Folds in which each task, and where there are classes each class of it, has its share of rows."""
     count = _num_samples(X)
     if not 2 <= folds <= count:
@@ -390,6 +404,19 @@ def within_tasks(estimator: MKLEstimator, X: Any, y: Any, task: Any, folds: int)
     # One after the other along the strata: each has as many rows in every fold, up to one, and so have the folds.
     fold[np.argsort(np.array(strata), kind="stable")] = np.arange(count) % folds
     return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
+
+
+def _check_classes(y: NDArray[Any], splits: list[tuple[NDArray[Any], NDArray[Any]]]) -> None:
+    """Every fold is to learn from all classes."""
+    classes = np.unique(y)
+    for number, (train, _) in enumerate(splits):
+        missing = np.setdiff1d(classes, y[train])
+        if len(missing):
+            rows = int(np.sum(y == missing[0]))
+            raise ValueError(
+                f"class {text(missing.tolist()[0])!r} ({rows} of {len(y)} rows) has no row among those that fold {number + 1} of "
+                f"{len(splits)} learns from; leave out classes of so few rows, join them with others, or give folds that have them (cv=)"
+            )
 
 
 def whole_text(groups: Any) -> str:

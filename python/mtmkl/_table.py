@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -245,10 +246,13 @@ def _text_is_named(X: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        named = [f"{str(name)!r} ({found!r})" for name in getattr(X, "columns", []) if (found := _first_text(X[name])) is not None]
-        if not named:
+        found = {str(name): value for name in getattr(X, "columns", []) if (value := _first_text(X[name])) is not None}
+        if not found:
             raise
+        named = [f"{name!r} ({value!r})" for name, value in found.items()]
         shown = ", ".join(named[:8]) + (f", … ({len(named)} in all)" if len(named) > 8 else "")
+        if all(re.fullmatch(r"\s*[-+]?\d*,\d+\s*", value) for value in found.values()):
+            raise ValueError(f"X has decimal commas, in {shown}: read the table with pandas.read_csv(…, decimal=',')") from error
         raise ValueError(
             f"X has text where numbers belong, in {shown}: make 0/1 columns of categories (pandas.get_dummies, or a OneHotEncoder before "
             "the estimator), leave other text out; a column that says which task a row belongs to is named by task="

@@ -211,6 +211,8 @@ def test_text_in_a_data_frame_is_named_by_its_columns():
             MKLClassifier().fit(frame, y)
         with pytest.raises(ValueError, match=r"in 'sex' \('M'\): make 0/1 columns"):
             MKLClassifier(task="site").fit(frame, y)
+    with pytest.raises(ValueError, match=r"decimal commas, in 'size' \('1,5'\): .*decimal=','"):
+        MKLClassifier().fit(pd.DataFrame({"size": ["1,5", "2,0", "3,1", "4"], "a": [1.0, 2.0, 1.0, 0.0]}), y)
     # Other errors are what they were.
     with pytest.raises(ValueError, match="NaN"):
         MKLClassifier().fit(pd.DataFrame({"size": [1.0, np.nan, 2.0, 3.0]}), y)

@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mtmkl import KernelStack, MKLClassifier, MKLOneClassSVM, MKLRegressor, MKLSearchCV, Uniform
+from mtmkl import KernelStack, MKLClassifier, MKLOneClassSVM, MKLRegressor, MKLSearchCV, Uniform, baselines
+from mtmkl._search import splits_of
 
 KERNELS = ["linear", "rbf:sigma=1|2|4"]
 
@@ -204,6 +205,31 @@ def test_scalings_of_the_winner(tmp_path, program):
     assert search.best_score_ == np.nanmax(search.cv_results_["mean_test_score"][-2:].tolist() + [search.best_score_])
     said = MKLSearchCV(MKLClassifier(["linear", "rbf:sigma=median"], scale="standard")).fit(table, y)
     assert all("scale" not in params for params in said.cv_results_["params"])
+
+
+def test_tables_sorted_by_task_and_class():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc")).assign(site=np.repeat(["u", "v", "w"], 40))
+    y = np.tile(np.repeat(["no", "yes"], 20), 3)
+    X["a"] += 2 * (y == "yes")
+    estimator = MKLClassifier(["linear"], task="site")
+    splits = splits_of(4, estimator, X, y)
+    for train, test in splits:
+        # Ten rows of each task, five of each class of it.
+        assert pd.crosstab(X["site"].to_numpy()[test], y[test]).to_numpy().tolist() == [[5, 5]] * 3
+        assert sorted([*train, *test]) == list(range(120))
+    search = MKLSearchCV(estimator, {"C": [0.1, 1.0]}, cv=4).fit(X, y)
+    assert search.best_score_ > 0.7
+    found = baselines(estimator, X, y, cv=4)
+    assert found["learned"].mean() > found["majority class"].mean() + 0.2
+    numbers = MKLSearchCV(MKLRegressor(["linear"], task="site"), {"alpha": [0.1, 1.0]}, cv=4).fit(X, 2 * X["a"] + X["b"])
+    assert numbers.best_score_ > 0.9
+
+
+def test_a_class_that_a_fold_cannot_learn_is_named():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"class '9' \(1 of 150 rows\) has no row among those that fold 1 of 5 learns from; leave out"):
+        MKLSearchCV(MKLClassifier(["linear"])).fit(X, np.r_[[9], y[1:]])
 
 
 def test_what_is_refused():

@@ -287,12 +287,27 @@ def test_one_class_machines(regions, estimator):
     assert np.isfinite(scores).all()
 
 
+@pytest.mark.parametrize("transfer", [["own"], ["all", "own"]])
+def test_tasks_of_different_sizes_are_streamed_as_they_are_kept(rng, transfer):
+    for count in (5, 31):
+        X = rng.normal(size=(count, 2))
+        y = np.where(X[:, 0] * X[:, 1] > 0, "a", "b")
+        y[:2] = ["a", "b"]
+        task = np.array(["s", "t", "s"])[np.arange(count) % 3]
+        found = [
+            MKLClassifier(["rbf"], transfer=transfer, storage=storage, tol=1e-8).fit(X, y, task=task) for storage in ("kept", "streamed")
+        ]
+        kept, streamed = (model.decision_function(X, task=task) for model in found)
+        np.testing.assert_allclose(streamed, kept, atol=1e-3)
+        assert found[1].verify(X, y, task=task)
+
+
 def test_a_search_by_folds_within_tasks(regions):
     X, y = regions
     kinds = classes_of(X, y, 3)
     estimator = MKLClassifier(["linear"], task="site", transfer=["all", "own"], groups=None)
     plain = X.drop(columns="region")
-    splits = mtmkl._search.within_tasks(estimator, plain, kinds, None, 4)
+    splits = mtmkl._search.splits_of(4, estimator, plain, kinds)
     strata = X["site"] + kinds
     for train, test in splits:
         assert sorted([*train, *test]) == list(range(len(X)))

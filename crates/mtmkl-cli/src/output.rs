@@ -1,7 +1,9 @@
 //! Tables and JSON on standard output.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::grid::Grid;
@@ -61,9 +63,52 @@ pub fn check_place(path: &Path) -> Result<()> {
     })
 }
 
+/// A file of a run, where there is one: what it is in words, and where.
+pub type Named<'a> = (&'a str, Option<&'a Path>);
+
+/// That nothing is written over what is read, nor over what else is written.
+///
+/// # Errors
+/// Names the two that are one file, however they are spelled.
+pub fn check_apart(read: &[Named<'_>], written: &[Named<'_>]) -> Result<()> {
+    for (number, (what, path)) in written.iter().enumerate() {
+        for (other, place) in read.iter().chain(&written[..number]) {
+            let (Some(path), Some(place)) = (path, place) else {
+                continue;
+            };
+            // A device is not lost by being written to.
+            let is_lost = place.is_file() && is_same(path, place);
+            if is_lost || path == place && !path.exists() {
+                bail!(
+                    "{what} is {}, which is {other} too; give it a name of its own",
+                    path.display()
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    real(one).is_some_and(|found| real(other) == Some(found))
+}
+
 /// A message for the person, one line on standard error.
 pub fn note(text: &str) {
     complain(&terminal::line(text));
+}
+
+/// The same, unless it was said already: what reads a table several times has the same to say of it each time.
+pub fn note_once(text: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID
+        .lock()
+        .is_ok_and(|mut said| said.insert(text.to_string()))
+    {
+        note(text);
+    }
 }
 
 /// A message of several lines whose parts have been made harmless.
@@ -183,6 +228,10 @@ pub fn certificate(model: &Model) -> String {
         value(outcome.objective)
     );
     match outcome.status {
+        // What is left between the bounds is no more than rounding does to a zero.
+        Status::Converged if outcome.gap == 0.0 && outcome.objective > outcome.bound => {
+            format!("Certified: zero up to rounding; {between}.")
+        }
         Status::Converged => {
             format!(
                 "Certified: within {} of the optimum; {between}.",

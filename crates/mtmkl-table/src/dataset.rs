@@ -138,8 +138,8 @@ impl Dataset {
             by_task = vec![all];
             origins = transfer.kernels.clone().map(|kernels| (kernels, of));
         }
+        same.check_all(&by_task)?;
         for mut group in by_task {
-            same.check(&group)?;
             let positions = |group: &Group| -> Vec<usize> {
                 group
                     .rows
@@ -300,6 +300,21 @@ impl<'a> Same<'a> {
         }
     }
 
+    /// Whether each group has what its tasks tell apart; all that lack the same are named.
+    fn check_all(&self, groups: &[Group]) -> Result<()> {
+        let mut found = groups.iter().filter_map(|group| self.check(group).err());
+        let Some(mut first) = found.next() else {
+            return Ok(());
+        };
+        if let TableError::OneClass { others, .. } = &mut first {
+            others.extend(found.filter_map(|error| match error {
+                TableError::OneClass { task, .. } => Some(task),
+                _ => None,
+            }));
+        }
+        Err(first)
+    }
+
     /// Whether a group has what its tasks tell apart.
     fn check(&self, group: &Group) -> Result<()> {
         let Self::Classes(goal, codes) = self else {
@@ -326,6 +341,7 @@ impl<'a> Same<'a> {
                     present,
                     absent: classes[absent].clone(),
                     rows: group.rows.len(),
+                    others: Vec::new(),
                 })
             }
         }

@@ -163,7 +163,8 @@ pub enum TableError {
 
     /// A column without a value among the training rows.
     #[error(
-        "column `{column}` has no value in any row to learn from; --ignore {column} leaves it out"
+        "column `{column}` has no value in any row to learn from; `--ignore {}` leaves it out",
+        quoted(column)
     )]
     NoValue { column: String },
 
@@ -214,14 +215,27 @@ pub enum TableError {
         rows: usize,
     },
 
+    /// Names of rows where classes are wanted.
+    #[error(
+        "{file}: the target `{target}` has {classes} different values in {rows} rows, which look like names and not like classes: {remedy}"
+    )]
+    NamesAsClasses {
+        file: String,
+        target: String,
+        classes: usize,
+        rows: usize,
+        remedy: String,
+    },
+
     /// Text where numbers are predicted.
     #[error(
-        "{file}: the target `{target}` is text, such as `{value}`; svr and krr predict numbers, for classes say --machine svc"
+        "{file}: the target `{target}` is text, such as `{value}`; svr and krr predict numbers, {remedy}"
     )]
     TextTarget {
         file: String,
         target: String,
         value: String,
+        remedy: &'static str,
     },
 
     /// A target that is none of the model's classes in any row, which is rather another spelling than another class.
@@ -252,14 +266,17 @@ pub enum TableError {
 
     /// A task whose rows are all of one class.
     #[error(
-        "task `{task}`: the target is `{present}` in all its rows ({rows}), never `{absent}`; leave these rows out, or add some of \
-         the other class"
+        "task `{task}`: the target is `{present}` in all its rows ({rows}), never `{absent}`{}; leave these rows out, add some of the other class, or \
+         let one machine learn from all tasks, where a task may have one class (--transfer all,own)",
+        alike(.others)
     )]
     OneClass {
         task: String,
         present: String,
         absent: String,
         rows: usize,
+        /// Further tasks with one class.
+        others: Vec<String>,
     },
 
     /// A weight of a class that is none.
@@ -339,6 +356,24 @@ impl TableError {
             columns,
         })
     }
+}
+
+/// `, and so it is in …`, where there are more.
+fn alike(others: &[String]) -> String {
+    if others.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> = others
+        .iter()
+        .take(8)
+        .map(|name| format!("`{}`", shown(name.as_bytes())))
+        .collect();
+    let more = if others.len() > shown.len() {
+        format!(" and {} more", others.len() - shown.len())
+    } else {
+        String::new()
+    };
+    format!(" (nor are there two classes in {}{more})", shown.join(", "))
 }
 
 fn joined<T>(parts: &[T], between: &str, text: impl Fn(&T) -> String) -> String {

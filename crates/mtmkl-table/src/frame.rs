@@ -8,12 +8,12 @@ use crate::Result;
 use crate::column::Values;
 use crate::error::{TableError, problem_of};
 use crate::gaps::Missing;
-use crate::goal::{Aim, Goal, TaskClasses, looks_like_numbers};
+use crate::goal::{Aim, Goal, TaskClasses, looks_like_names, looks_like_numbers};
 use crate::names::by_number_then_text;
 use crate::one_hot;
 use crate::records::Records;
 use crate::scale::Scaling;
-use crate::table::Table;
+use crate::table::{Table, is_decimal_comma};
 use crate::transfer::Transfer;
 
 /// One column as kernels see it: (value − offset) · factor.
@@ -193,6 +193,20 @@ impl<'a> Plan<'a> {
                     rows: table.rows,
                 })
             }
+            count if !self.is_sure && looks_like_names(count, table.rows) => {
+                Err(TableError::NamesAsClasses {
+                    remedy: if classes.iter().all(|class| is_decimal_comma(class)) {
+                        "write decimals with a point and say --machine krr or --machine svr"
+                            .to_string()
+                    } else {
+                        "another column may be meant, and --machine svc takes each of them for a class".to_string()
+                    },
+                    file: file(),
+                    target,
+                    classes: count,
+                    rows: table.rows,
+                })
+            }
             // Which of them each task has is learned from the training rows.
             _ => Ok(Goal::Multiclass {
                 classes,
@@ -211,7 +225,11 @@ impl Frame {
     pub fn new(table: &Table, plan: &Plan<'_>) -> Result<Self> {
         let one_hot = plan.one_hot.iter().map(String::as_str);
         for name in plan.special().into_iter().chain(one_hot) {
-            table.column(name)?;
+            match table.column(name) {
+                // What was not read is left out already.
+                Err(TableError::SkippedColumn { name, .. }) if plan.ignore.contains(&name) => {}
+                found => drop(found?),
+            }
         }
         if plan.target.is_none() && plan.aim != Aim::Inside {
             let names: Vec<&str> = table.column_names().collect();
@@ -386,11 +404,19 @@ pub(crate) fn target_numbers<'a>(
 ) -> Result<std::borrow::Cow<'a, [f64]>> {
     let column = table.column(target)?;
     match &column.values {
-        Values::Text(_) => Err(TableError::TextTarget {
-            file: table.source.clone(),
-            target: target.to_string(),
-            value: column.present().into_iter().next().unwrap_or_default(),
-        }),
+        Values::Text(_) => {
+            let value = column.present().into_iter().next().unwrap_or_default();
+            Err(TableError::TextTarget {
+                file: table.source.clone(),
+                target: target.to_string(),
+                remedy: if is_decimal_comma(&value) {
+                    "with a point before the decimals"
+                } else {
+                    "for classes say --machine svc"
+                },
+                value,
+            })
+        }
         numbers => Ok(numbers.numbers().unwrap_or_default()),
     }
 }

@@ -49,7 +49,7 @@ pub enum Aim {
 
 /// Classes of whole numbers from which on there may be numbers to predict, if a tenth of the rows differs.
 const MANY: usize = 20;
-/// Of whole numbers from which on there may be, however many rows there are.
+/// Of whole numbers from which on there may be, however many rows there are; of words from which on they may be names.
 const VERY_MANY: usize = 50;
 /// The same of others, which classes are seldom called by.
 const MANY_FRACTIONS: usize = 10;
@@ -70,6 +70,12 @@ pub fn looks_like_numbers(values: &[String], rows: usize) -> bool {
             || (fractions && count > MANY_FRACTIONS)
             || (count > MANY && 10 * count > rows)
             || count > VERY_MANY)
+}
+
+/// Whether so many different values in so many rows look like names of rows rather than classes: very many, of which more than every second row has one of
+/// its own.
+pub(crate) fn looks_like_names(values: usize, rows: usize) -> bool {
+    values > VERY_MANY && 2 * values > rows
 }
 
 /// The classes that a task of the table has.

@@ -238,15 +238,26 @@ impl Table {
         }
     }
 
-    /// Whether the column `name` says nothing but the number of the row, from 0 or 1 on. Of a few rows that may be chance.
+    /// Whether the column `name` says nothing but which row it is: the whole numbers from 0 or 1 on, of a few rows in their order (else that may be
+    /// chance), of many from any number on (a few may be years) and in any order.
     pub fn counts_rows(&self, name: &str) -> bool {
+        const FEW: usize = 10;
+        const MANY: usize = 200;
         let Ok((numbers, [])) = self.numeric_or_missing(name) else {
             return false;
         };
+        let counts = |numbers: &[f64]| numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0);
         let first = numbers.first().copied().unwrap_or(f64::NAN);
-        numbers.len() >= 10
-            && (first == 0.0 || first == 1.0)
-            && numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0)
+        if numbers.len() >= FEW && (first == 0.0 || first == 1.0) && counts(&numbers) {
+            return true;
+        }
+        // Most columns are seen not to be such by the first of their rows.
+        let is_whole = |number: &f64| number.fract() == 0.0;
+        numbers.len() >= MANY && numbers.iter().all(is_whole) && {
+            let mut sorted = numbers.into_owned();
+            sorted.sort_unstable_by(f64::total_cmp);
+            counts(&sorted)
+        }
     }
 
     /// The cells of column `name` as names (of classes, of tasks), all present.
@@ -270,6 +281,9 @@ impl Table {
         let column = self.column(name)?;
         match column.missing.first() {
             None => Ok(()),
+            Some(_) if column.missing.len() == self.rows => Err(TableError::NoValue {
+                column: name.to_owned(),
+            }),
             Some(&row) => Err(TableError::Missing {
                 file: self.source.clone(),
                 column: name.to_owned(),
@@ -291,8 +305,7 @@ impl Table {
             };
         };
         let cell = &cells[row];
-        let decimal_comma = cell.contains(',') && is_number(&cell.replacen(',', ".", 1));
-        let remedy = if decimal_comma {
+        let remedy = if is_decimal_comma(cell) {
             "write decimals with a point".to_owned()
         } else {
             format!(
@@ -325,7 +338,8 @@ impl Table {
         let all = cells.len();
         cells.retain(|cell| !is_number(cell));
         let bad = cells.len();
-        if bad < all {
+        // Numbers in another spelling are neither names nor categories.
+        if bad < all || cells.iter().all(|cell| is_decimal_comma(cell)) {
             let share = count(bad, "is not a number", "are not numbers");
             return TableError::NotNumber {
                 file,
@@ -349,6 +363,11 @@ impl Table {
 }
 
 /// Whether a cell of text is a finite number.
+/// Whether a cell is a number with a comma before its decimals.
+pub(crate) fn is_decimal_comma(cell: &str) -> bool {
+    cell.contains(',') && is_number(&cell.replacen(',', ".", 1))
+}
+
 fn is_number(cell: &str) -> bool {
     cell.trim().parse::<f64>().is_ok_and(f64::is_finite)
 }

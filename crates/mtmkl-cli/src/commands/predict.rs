@@ -337,6 +337,13 @@ pub fn run(args: &PredictArgs, registry: &Registry) -> Result<Outcome> {
     args.output
         .iter()
         .try_for_each(|path| output::check_place(path))?;
+    output::check_apart(
+        &[
+            ("the model", Some(&args.rows.model)),
+            ("the table", Some(&args.rows.data)),
+        ],
+        &[("-o", args.output.as_deref())],
+    )?;
     let loaded = Loaded::new(&args.rows.model, registry)?;
     if args.probability && loaded.calibration.is_none() {
         bail!(

@@ -18,6 +18,10 @@ use crate::output;
 /// When the model cannot be read or the page not written.
 pub fn run(args: &ReportArgs, registry: &Registry) -> Result<Outcome> {
     output::check_place(&args.output)?;
+    output::check_apart(
+        &[("the model", Some(&args.model))],
+        &[("-o", Some(&args.output))],
+    )?;
     let model = load(&args.model, registry)?;
     write(&model, &args.output)?;
     output::note(&format!("Report written to {}", args.output.display()));

@@ -593,8 +593,8 @@ fn a_column_that_numbers_the_rows_is_pointed_at() {
     let ran = folder.run("fit numbered.csv --target label");
     assert_eq!(
         ran.stderr,
-        "warning: numbered.csv: column `row names` numbers the rows one after the other, and is learned from like any other; `--ignore 'row names'` \
-         leaves it out\n"
+        "warning: numbered.csv: column `row names` numbers the rows, each with a number of its own, and is learned from like any other; \
+         `--ignore 'row names'` leaves it out\n"
     );
     ran.good();
     // Years are no row numbers, and what is there alone is there to be learned from.
@@ -603,6 +603,148 @@ fn a_column_that_numbers_the_rows_is_pointed_at() {
         assert_eq!(ran.stderr, "", "{quiet}");
         ran.good();
     }
+}
+
+#[test]
+fn a_column_of_ids_is_pointed_at_whatever_its_first_and_its_order() {
+    let folder = Folder::new();
+    let table = |id: fn(usize) -> usize| {
+        let rows = (0..200).map(|row| format!("{},{},{}\n", id(row), row % 7, row % 2));
+        format!("id,a,label\n{}", rows.collect::<String>())
+    };
+    folder
+        .file("from.csv", table(|row| 1000 + row))
+        .file("shuffled.csv", table(|row| 5 + (37 * row) % 200))
+        .file(
+            "gap.csv",
+            table(|row| if row == 199 { 1 } else { 1000 + row }),
+        );
+    for (name, is_said) in [("from", true), ("shuffled", true), ("gap", false)] {
+        let ran = folder.run(&format!("fit {name}.csv --target label"));
+        let said = ran.stderr.contains("column `id` numbers the rows");
+        assert_eq!(said, is_said, "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn nothing_is_written_over_what_is_read() {
+    let folder = tables();
+    let table = std::fs::read(folder.path("two.csv")).unwrap();
+    folder.run("fit two.csv --target label -o m").good();
+    let model = std::fs::read(folder.path("m")).unwrap();
+    for (command, said) in [
+        (
+            "fit two.csv --target label -o two.csv",
+            "-o is two.csv, which is the table to learn from",
+        ),
+        (
+            "fit two.csv --target label --report ./two.csv",
+            "--report is ./two.csv, which is the table to learn from",
+        ),
+        (
+            "fit two.csv --target label -o new --report new",
+            "--report is new, which is -o",
+        ),
+        (
+            "tune two.csv --target label -o two.csv",
+            "-o is two.csv, which is the table to learn from",
+        ),
+        (
+            "tune two.csv --target label --journal two.csv",
+            "--journal is two.csv, which is the table to learn from",
+        ),
+        (
+            "predict m two.csv -o two.csv",
+            "-o is two.csv, which is the table",
+        ),
+        ("predict m two.csv -o m", "-o is m, which is the model"),
+        ("report m -o m", "-o is m, which is the model"),
+    ] {
+        let found = folder.run(command).bad();
+        assert!(found.contains(said), "{command}: {found}");
+    }
+    assert_eq!(std::fs::read(folder.path("two.csv")).unwrap(), table);
+    assert_eq!(std::fs::read(folder.path("m")).unwrap(), model);
+    // A model is made anew, and a device takes what it is given.
+    folder.run("fit two.csv --target label -o m").good();
+    folder.run("predict m two.csv -o /dev/null").good();
+}
+
+#[test]
+fn names_are_no_classes() {
+    let folder = Folder::new();
+    let rows = |count: usize, name: fn(usize) -> String| {
+        let rows = (0..count).map(|row| format!("{},{}\n", row % 7, name(row)));
+        format!("a,name\n{}", rows.collect::<String>())
+    };
+    folder
+        .file("names.csv", rows(400, |row| format!("n{row}")))
+        .file("few.csv", rows(12, |row| format!("n{}", row % 8)));
+    assert_eq!(
+        folder.run("fit names.csv --target name").bad(),
+        "mtmkl: names.csv: the target `name` has 400 different values in 400 rows, which look like names and not like classes: another column may be \
+         meant, and --machine svc takes each of them for a class\n"
+    );
+    let said = folder
+        .run("fit names.csv --target name --machine svc --memory-limit 0.1")
+        .bad();
+    assert!(
+        said.contains("79800 machines for the 400 classes"),
+        "{said}"
+    );
+    assert!(said.contains("--multiclass ova"), "{said}");
+    folder.run("fit few.csv --target name").good();
+}
+
+#[test]
+fn decimal_commas_are_numbers_in_another_spelling() {
+    let folder = Folder::new();
+    let rows = (0..30).map(|row| format!("{},{};{};{}\n", row % 5, row % 3, row, row % 2));
+    folder.file("comma.csv", format!("a;b;y\n{}", rows.collect::<String>()));
+    for command in [
+        "fit comma.csv --target y",
+        "fit comma.csv --target y --one-hot b",
+    ] {
+        let said = folder.run(command).bad();
+        assert!(
+            said.contains("column `a`: `0,0` is not a number; write decimals with a point"),
+            "{said}"
+        );
+    }
+    let said = folder.run("fit comma.csv --target a --machine krr").bad();
+    assert!(
+        said.contains("predict numbers, with a point before the decimals"),
+        "{said}"
+    );
+}
+
+#[test]
+fn gaps_and_tasks_that_nothing_can_be_learned_from_have_a_way_out() {
+    let folder = Folder::new();
+    folder
+        .file("empty.csv", "e,a,y\n,1,p\n,2,q\n,1,p\n,2,q\n")
+        .file(
+            "sites.csv",
+            "site,a,y\nx,1,p\nx,2,q\nu,1,p\nu,2,p\nv,3,q\nw,1,q\n",
+        );
+    let said = folder.run("fit empty.csv --target y").bad();
+    assert!(
+        said.contains("has no value in any row to learn from; `--ignore e`"),
+        "{said}"
+    );
+    folder.run("fit empty.csv --target y --ignore e").good();
+    let said = folder.run("fit sites.csv --target y --task site").bad();
+    assert!(
+        said.contains("task `u`") && said.contains("`v`, `w`"),
+        "{said}"
+    );
+    assert!(said.contains("--transfer all,own"), "{said}");
+    folder
+        .run("fit sites.csv --target y --task site --transfer all,own")
+        .good();
+    folder.file("two_rows.csv", "a,y\n1,p\n2,q\n");
+    let ran = folder.run("fit two_rows.csv --target y --test-fraction 0.3");
+    assert!(ran.stderr.contains("holds nothing back"), "{}", ran.stderr);
 }
 
 #[test]

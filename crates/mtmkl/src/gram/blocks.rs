@@ -209,7 +209,8 @@ impl Operator for Blocks {
             let own = |change: &[(usize, f64)]| -> Vec<(usize, f64)> {
                 let within = change.iter().filter_map(|&(i, a)| {
                     let (other, member) = self.places[view.position(i)];
-                    let at = place[member].filter(|_| other == group)?;
+                    // Another group's members have numbers of their own.
+                    let at = (other == group).then(|| place[member]).flatten()?;
                     Some((at, a))
                 });
                 within.collect()

@@ -257,11 +257,13 @@ impl State {
             curvature: answer.curvature,
             steps: solved.steps,
             noise: solved.noise,
-            // Where β = 0 is allowed, J is zero at that point or it is not zero.
-            forgiven: match (dual.has_zero(), beta.iter().all(|&value| value == 0.0)) {
-                (false, _) => 2.0 * plain_noise + answer.noise,
-                (true, true) => answer.noise,
-                (true, false) => 0.0,
+            // An optimum of zero would never be reached otherwise. Where β = 0 is allowed, J is zero at that point or it is not zero, and smooth losses
+            // are above zero everywhere.
+            forgiven: match &dual.conjugate {
+                Conjugate::Smooth { .. } => 0.0,
+                Conjugate::Box { sum, .. } if *sum != 0.0 => 2.0 * plain_noise + answer.noise,
+                _ if beta.iter().all(|&value| value == 0.0) => answer.noise,
+                _ => 0.0,
             },
         }
     }

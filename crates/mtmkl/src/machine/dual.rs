@@ -178,15 +178,6 @@ impl Dual {
         Ok(())
     }
 
-    /// Whether β = 0 is in Ω, where ḡ is exactly 0.
-    pub(crate) fn has_zero(&self) -> bool {
-        match &self.conjugate {
-            Conjugate::Box { sum, .. } => *sum == 0.0,
-            Conjugate::Ridge { .. } => true,
-            Conjugate::Smooth { .. } => false,
-        }
-    }
-
     /// Whether Ω contains tβ with β for 0 ≤ t ≤ 1, and ḡ(tβ, θ) = t κ q'β − t² ½ κ β'Kβ.
     pub(crate) fn scales(&self) -> bool {
         match &self.conjugate {

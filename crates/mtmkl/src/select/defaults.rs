@@ -17,9 +17,10 @@ pub fn usual_kernels() -> Vec<String> {
         .to_vec()
 }
 
-/// The kernel of a machine without targets: one, since there is nothing to learn weights by, and a narrow one, which follows the samples closely.
+/// The kernel of a machine without targets: one, since there is nothing to learn weights by. Half as wide as samples are apart it follows them, and
+/// new ones like them are still inside; narrower ones tell strangers apart a little better, and take most new samples for strangers.
 pub fn usual_kernels_without_targets() -> Vec<String> {
-    vec!["rbf:sigma=median*0.25".to_string()]
+    vec!["rbf:sigma=median*0.5".to_string()]
 }
 
 /// The kernels of a search, which tries each alone too: widths from a quarter to four times as wide as samples are apart.

@@ -10,8 +10,8 @@ use mtmkl::machine::TargetKind;
 use mtmkl::select::{Fold, Tasks, usual_kernels_without_targets};
 use mtmkl_table::words::{quoted, size};
 use mtmkl_table::{
-    Aim, ClassWeight, Dataset, Equals, Frame, Grams, Plan, Records, Scaling, Table, sample, split,
-    usual_scaling,
+    Aim, ClassWeight, Dataset, Equals, Frame, Goal, Grams, Multiclass, Plan, Records, Scaling,
+    Table, sample, split, usual_scaling,
 };
 
 use super::grams::read_grams;
@@ -133,7 +133,7 @@ fn note_columns(args: &FitArgs, table: &Table, frame: &Frame) {
         } else {
             ""
         };
-        output::note(&format!(
+        output::note_once(&format!(
             "note: {}: text with few different values is taken for categories, a 0/1 column for each value: {}; --ignore COLUMN leaves one out{task}",
             table.source,
             unasked.join(", ")
@@ -145,12 +145,44 @@ fn note_columns(args: &FitArgs, table: &Table, frame: &Frame) {
         .map(|feature| &feature.column)
         .filter(|_| frame.features.len() > 1);
     for name in counting {
-        output::note(&format!(
-            "warning: {}: column `{name}` numbers the rows one after the other, and is learned from like any other; `--ignore {}` leaves it out",
+        output::note_once(&format!(
+            "warning: {}: column `{name}` numbers the rows, each with a number of its own, and is learned from like any other; `--ignore {}` leaves it out",
             table.source,
             quoted(name)
         ));
     }
+}
+
+/// That there is memory for the targets of a machine for each class, or each pair of classes.
+fn check_machines(table: &Table, frame: &Frame, ledger: &Ledger) -> Result<()> {
+    let Goal::Multiclass {
+        classes, scheme, ..
+    } = &frame.goal
+    else {
+        return Ok(());
+    };
+    if frame.task.is_some() {
+        return Ok(());
+    }
+    let (machines, remedy) = match scheme {
+        Multiclass::Ovo => (
+            classes.len() * (classes.len() - 1) / 2,
+            "--multiclass ova takes one for each class, ",
+        ),
+        Multiclass::Ova => (classes.len(), ""),
+    };
+    let needed = (machines * table.rows * size_of::<f64>()) as u64;
+    if needed <= ledger.left() {
+        return Ok(());
+    }
+    bail!(
+        "{}: {machines} machines for the {} classes of the target take {} before anything is learned, over the limit of {}; {remedy}--memory-limit (GiB) \
+         raises the limit",
+        table.source,
+        classes.len(),
+        size(needed),
+        size(ledger.left())
+    )
 }
 
 /// The weights of classes, by the flag.
@@ -331,6 +363,23 @@ impl Fit {
             .iter()
             .chain(&args.report)
             .try_for_each(|path| output::check_place(path))?;
+        output::check_apart(
+            &[
+                ("the table to learn from", Some(&data)),
+                ("the table of --test", args.test.as_deref()),
+                ("the file of --tree", args.tree.as_deref()),
+                ("the file of --task-groups", args.task_groups.as_deref()),
+                (
+                    "the file of --task-similarity",
+                    args.task_similarity.as_deref(),
+                ),
+                ("the file of --config", args.config.as_deref()),
+            ],
+            &[
+                ("-o", args.output.as_deref()),
+                ("--report", args.report.as_deref()),
+            ],
+        )?;
         let tree = tree::read(args)?;
         let ledger = ledger_of(args)?;
         let table = read_table(
@@ -358,6 +407,7 @@ impl Fit {
         }
         let frame = Frame::new(&table, &plan_of(args, computed))?;
         note_columns(args, &table, &frame);
+        check_machines(&table, &frame, &ledger)?;
         let class_weight = class_weight_of(args, &frame)?;
         let records = frame.records(&table, true, args.sample_weight.as_deref(), &[])?;
         note_rows(&frame, &table, &records)?;
@@ -369,6 +419,11 @@ impl Fit {
             Some(share) => split(&frame, &records, share, args.seed)?,
             None => ((0..records.count()).collect(), Vec::new()),
         };
+        if let Some(share) = args.test_fraction.filter(|_| test.is_empty()) {
+            output::note(&format!(
+                "note: --test-fraction {share} holds nothing back: each class of each task has one row, which is learned from"
+            ));
+        }
         let mut fit = Self {
             table,
             frame,

@@ -97,6 +97,15 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         .iter()
         .chain([&journal])
         .try_for_each(|path| output::check_place(path))?;
+    output::check_apart(
+        &[("the table to learn from", args.fit.data.as_deref())],
+        &[
+            ("-o", args.fit.output.as_deref()),
+            ("--report", args.fit.report.as_deref()),
+            ("--picture", args.picture.as_deref()),
+            ("--journal", Some(&journal)),
+        ],
+    )?;
     if let Some(group) = args
         .group
         .clone()
