@@ -686,6 +686,11 @@ fn indices_out_of_range_are_refused() {
     assert_says(&message, &["`set.0.positions`", "not below 5"]);
     let message = refusal(|pieces| pieces.header["tasks"][1]["set"] = json!(4));
     assert_says(&message, &["task `b`", "sample set 4"]);
+    // Sums of counts are counts, whatever a file says.
+    for place in ["tasks", "sets"] {
+        let message = refusal(|pieces| pieces.header[place][0]["samples"] = json!(u64::MAX));
+        assert_says(&message, &["more than there can be"]);
+    }
 }
 
 #[test]

@@ -80,6 +80,18 @@ impl View for &Tensor {
     }
 }
 
+/// More rows than any data have, so that sums of counts are counts.
+const MOST_ROWS: usize = 1 << 40;
+
+fn check_rows(samples: usize) -> Result<()> {
+    if samples <= MOST_ROWS {
+        return Ok(());
+    }
+    Err(format_error(format!(
+        "{samples} rows are more than there can be"
+    )))
+}
+
 pub(super) fn format_error(problem: impl Into<String>) -> Error {
     Error::Format {
         problem: problem.into(),
@@ -462,6 +474,7 @@ impl Reader<'_> {
     }
 
     fn support_set(&self, number: usize, header: SetHeader) -> Result<SupportSet> {
+        check_rows(header.samples)?;
         let positions = self.counts(&format!("set.{number}.positions"), header.samples)?;
         let rows = rows::read(self, number, positions.len(), header.columns.len())?;
         let given_diagonals: BTreeMap<String, Vec<f64>> = header
@@ -509,6 +522,7 @@ impl Reader<'_> {
                 header.name, header.set
             ))
         })?;
+        check_rows(header.samples)?;
         if !offset.is_finite() {
             return Err(format_error(format!(
                 "the offset of task `{}` is not finite",
