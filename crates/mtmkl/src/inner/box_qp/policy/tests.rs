@@ -201,8 +201,12 @@ fn what_is_missing_of_the_sum_goes_to_the_variable_with_the_most_room() {
         assert_eq!(search.beta, [0.5, 1.25, -1.5, 0.25]);
         let rows = search.here.rows;
         assert_eq!(search.product, rows.product(&[-1.0, 1.5]));
-        // More than that variable has room for stays missing, and rounding as it is.
+        // More than any has room for on both sides goes to the one with the most room on that side.
         search.mend_sum(0.5 + 1.75);
+        assert_eq!(search.beta, [0.5, 3.0, -1.5, 0.25]);
+        search.mend_sum(0.5);
+        assert_eq!(search.beta, [0.5, 1.25, -1.5, 0.25]);
+        // Rounding stays as it is.
         search.mend_sum(0.5 + 0.5 * rounding(4) * 2.5);
         assert_eq!(search.beta, [0.5, 1.25, -1.5, 0.25]);
         search.mend_sum(0.5 + 4.0 * rounding(4) * 2.5);
