@@ -12,8 +12,8 @@ use mtmkl::kernel::{KernelView, parse_kernels};
 use mtmkl::machine::{MachineSpec, TargetKind};
 use mtmkl::sharing::SharingSpec;
 use mtmkl::{
-    Fitting, GivenGram, Model, Pass, Problem, ProblemSpec, Rows, Samples, Status, Stop, Targets,
-    Task,
+    Fitting, GivenGram, Model, Pass, Preparation, Problem, ProblemSpec, Rows, Samples, Status,
+    Stop, Storage, Targets, Task,
 };
 use mtmkl_testkit::bracket;
 use mtmkl_testkit::generate::{self, Random};
@@ -663,6 +663,59 @@ fn a_tolerance_of_1e_10_is_reached_or_the_gap_says_how_far_it_got() {
                 other => panic!("{machine:?}: {other:?}"),
             }
             assert_honest(&model, expected);
+            assert_finite(&model, &problem);
+        }
+    }
+}
+
+/// A constant kernel says nothing, so that only b is learned: J* = p ln(1 + q/p) + q ln(1 + p/q) for prices of p and q in all of the two classes.
+#[test]
+fn prices_that_are_far_apart_are_only_numbers() {
+    let signs = [1.0, -1.0, 1.0, 1.0];
+    for weights in [
+        [1.0, 1e-12, 1.0, 1e12],
+        [1e15, 1.0, 1.0, 1.0],
+        [1.0, 1e15, 1e-9, 1e-3],
+        [1e-6, 1e-18, 1e18, 1e18],
+        [1e-20, 1e20, 1e-20, 1e-21],
+    ] {
+        let total = |sign: f64| -> f64 {
+            let pairs = weights.iter().zip(&signs);
+            pairs.filter(|(_, own)| **own == sign).map(|(w, _)| w).sum()
+        };
+        let (p, q) = (total(1.0), total(-1.0));
+        let optimum = p * (q / p).ln_1p() + q * (p / q).ln_1p();
+        for storage in [Storage::Kept, Storage::Streamed] {
+            let spec = ProblemSpec::new(
+                kernels(&["constant"]),
+                MachineSpec::logistic(1.0),
+                SharingSpec::uniform(),
+            );
+            let samples = Samples::new(vec![0.0, 1.0, 2.0, 3.0], 4, 1).unwrap();
+            let task = Task::new("task", Targets::Labels(signs.to_vec()));
+            let task = task.with_weights(weights.to_vec());
+            let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
+            let preparation = Preparation {
+                storage: Some(storage),
+                ..Preparation::default()
+            };
+            let model = problem
+                .prepare(&preparation)
+                .unwrap()
+                .fit(&mut Fitting {
+                    time_limit: Some(Duration::from_secs(20)),
+                    ..run(1e-6)
+                })
+                .unwrap();
+            let outcome = model.outcome();
+            assert_eq!(outcome.status, Status::Converged, "{weights:?} {outcome:?}");
+            let slack = 1e-12 * optimum;
+            assert!(
+                outcome.bound <= optimum + slack && optimum <= outcome.objective + slack,
+                "{weights:?} {storage:?}: {} ≤ {optimum} ≤ {}",
+                outcome.bound,
+                outcome.objective
+            );
             assert_finite(&model, &problem);
         }
     }

@@ -253,6 +253,49 @@ fn an_early_end_keeps_what_is_known() {
     }
 }
 
+/// Prices 10¹² times apart on rows some of which are the same: rounding is more than the accuracy asked for, and rounds come to an end all the same. The
+/// bounds are those of kernel matrices that are kept.
+#[test]
+fn rounding_is_not_searched_for_ever() {
+    let cases = [
+        (10, 143.7, ["linear", "rbf:gamma=0.01"]),
+        (16, 1.0, ["rbf:gamma=1", "rbf:gamma=0.01"]),
+        (28, 143.7, ["rbf:gamma=1e12", "rbf:gamma=0.01"]),
+    ];
+    for (n, lambda, kernels) in cases {
+        let rows: Vec<f64> = (0..n).map(|i| (i % 7) as f64).collect();
+        let values = (0..n).map(|i| {
+            let size = if i % 9 == 4 { 1000.0 } else { 1.0 };
+            size * ((i * 7 % 5) as f64 - 2.0)
+        });
+        let weights = (0..n).map(|i| [1e12, 1e12, 1.0, 1.0][(i * i + i / 3) % 4]);
+        let task = Task::new("task", Targets::Values(values.collect()));
+        let spec = ProblemSpec::new(
+            views(&kernels),
+            MachineSpec::krr(lambda),
+            SharingSpec::simplex(),
+        );
+        let samples = Samples::new(rows, n, 1).unwrap();
+        let task = task.with_weights(weights.collect());
+        let problem = Problem::new(spec, vec![samples], vec![task]).unwrap();
+        let fit = |storage: Storage| {
+            let prepared = problem.prepare(&preparation(storage, 1, u64::MAX)).unwrap();
+            let mut fitting = Fitting {
+                tolerance: 1e-12,
+                time_limit: Some(Duration::from_secs(30)),
+                ..Fitting::default()
+            };
+            prepared.fit(&mut fitting).unwrap().outcome().clone()
+        };
+        let (kept, streamed) = (fit(Storage::Kept), fit(Storage::Streamed));
+        for found in [&kept, &streamed] {
+            let is_end = matches!(found.status, Status::Converged | Status::Stalled);
+            assert!(is_end, "{n}: {found:?}");
+        }
+        assert!(streamed.bound <= kept.objective && kept.bound <= streamed.objective);
+    }
+}
+
 /// Before anything is computed, with the way out.
 #[test]
 fn what_cannot_be_streamed_says_why() {

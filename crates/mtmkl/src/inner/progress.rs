@@ -10,9 +10,11 @@ const IDLE_ROUNDS: usize = 5;
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(super) steps: usize,
-    /// ḡ of the last round, and rounds since it rose.
+    /// The highest ḡ of all rounds, and rounds since it rose.
     value: Option<f64>,
     idle: usize,
+    /// Whether a round began outside of Ω.
+    was_outside: bool,
     /// The gap of the last round, and the one that is small enough.
     pub(crate) gap: f64,
     pub(crate) enough: f64,
@@ -28,7 +30,12 @@ impl Progress {
         self.idle > 0
     }
 
-    /// |ḡ| of the last round.
+    /// Notes that a round begins outside of Ω; whether an earlier one did.
+    pub(super) fn was_outside(&mut self) -> bool {
+        std::mem::replace(&mut self.was_outside, true)
+    }
+
+    /// |ḡ| of the best round.
     pub(crate) fn size(&self) -> f64 {
         self.value.map_or(0.0, f64::abs)
     }
@@ -51,6 +58,8 @@ impl Progress {
     pub(super) fn is_done(&mut self, value: f64, gap: f64, enough: f64) -> bool {
         let has_risen = (self.value).is_none_or(|before| value > before + WORTH * enough);
         self.idle = if has_risen { 0 } else { self.idle + 1 };
+        // The highest one: where rounding is all that is left, every fall would make room for another rise.
+        let value = self.value.map_or(value, |best| best.max(value));
         (self.value, self.gap, self.enough) = (Some(value), gap, enough);
         gap <= enough || self.idle > IDLE_ROUNDS
     }
@@ -85,6 +94,32 @@ mod tests {
         assert!(!progress.is_done(1.0, 2.0, 1.0) && !progress.is_idle());
         assert!(!progress.is_done(0.0, 2.0, 1.0) && progress.is_idle());
         assert!(!progress.is_done(WORTH, 2.0, 1.0) && progress.is_idle());
+    }
+
+    #[test]
+    fn a_value_that_goes_up_and_down_has_not_risen() {
+        let mut progress = Progress::default();
+        assert!(!progress.is_done(3.0, 2.0, 1.0));
+        let values = [1.0, 2.0, 1.0, 3.0, 2.0];
+        assert!(
+            (values.iter()).all(|&value| !progress.is_done(value, 2.0, 1.0) && progress.is_idle())
+        );
+        assert!(progress.is_done(1.0, 2.0, 1.0));
+    }
+
+    /// What is not a number never was a rise, and does not take the best one's place.
+    #[test]
+    fn what_is_not_a_number_comes_to_an_end() {
+        let mut progress = Progress::default();
+        assert!(!progress.is_done(f64::NAN, f64::NAN, f64::NAN));
+        for _ in 0..IDLE_ROUNDS {
+            assert!(!progress.is_done(f64::NAN, f64::NAN, f64::NAN));
+        }
+        assert!(progress.is_done(f64::NAN, f64::NAN, f64::NAN));
+        let mut progress = Progress::default();
+        assert!(!progress.is_done(3.0, 2.0, 1.0));
+        assert!(!progress.is_done(f64::NAN, 2.0, 1.0));
+        assert_eq!(progress.size(), 3.0);
     }
 
     #[test]

@@ -43,8 +43,13 @@ const FORCING: f64 = 0.1;
 const HALVINGS: usize = 40;
 /// So much of the rise that the slope promises is enough (Armijo).
 const ENOUGH: f64 = 0.1;
-/// Variables keep this far from the ends of their intervals, relative to the ends' size: nearer, φ'' is rounding.
+/// Variables keep this far from the ends of their intervals, relative to the ends' size: nearer, φ'' is rounding. Or to how far the others let
+/// them go, where that is less: of a price of 1e15 beside one of 1, nothing of more than 1 can ever be used.
 const MARGIN: f64 = 8.0 * f64::EPSILON;
+/// Rounds of sharing what is missing of the sum; the first leaves rounding of its own, seldom more than the sum's.
+const SUM_ROUNDS: usize = 4;
+/// More than so many times its rounding is missing of a sum that cannot be reached.
+const OUT_OF_REACH: f64 = 64.0;
 /// Steps to b with the sum that is given; five are usual.
 const SUM_STEPS: usize = 200;
 
@@ -97,26 +102,35 @@ impl Smooth<'_> {
         }
     }
 
-    /// How far β_i is kept from the ends of its interval.
-    fn margin(&self, i: usize) -> f64 {
-        let (low, high) = self.function.interval(i);
-        let ends = [low, high].into_iter().filter(|end| end.is_finite());
-        let size = ends.fold(f64::MIN_POSITIVE, |size, end| size.max(end.abs()));
-        MARGIN * size
-    }
-
-    /// The closed interval that β_i is kept in.
-    fn ends(&self, i: usize) -> (f64, f64) {
-        let (low, high) = self.function.interval(i);
-        let margin = self.margin(i);
-        let (low, high) = (low + margin, high - margin);
-        if low <= high {
-            (low, high)
-        } else {
-            // Too narrow for any room: one point.
-            let middle = 0.5 * (low + high);
-            (middle, middle)
-        }
+    /// The closed intervals that β is kept in.
+    ///
+    /// No β_i can be further above the end of its interval than what is left of the sum where all are at theirs. Margins relative to no more than
+    /// that leave Σβ = s within reach, however far apart the ends are.
+    fn ends(&self, samples: usize) -> Vec<(f64, f64)> {
+        let intervals = || (0..samples).map(|i| self.function.interval(i));
+        let (above, below) = self.sum.map_or((f64::INFINITY, f64::INFINITY), |sum| {
+            let (least, most) = intervals().fold((0.0, 0.0), |(least, most), (low, high)| {
+                (least + low, most + high)
+            });
+            (sum - least, most - sum)
+        });
+        let closed = |(low, high): (f64, f64)| {
+            let ends = [low, high].into_iter().filter(|end| end.is_finite());
+            let size = ends.fold(f64::MIN_POSITIVE, |size, end| size.max(end.abs()));
+            let margin = |end: f64, reach: f64| {
+                let own = if end.is_finite() { end.abs() } else { 0.0 };
+                (MARGIN * own.max(reach.min(size))).max(MARGIN * f64::MIN_POSITIVE)
+            };
+            let (low, high) = (low + margin(low, above), high - margin(high, below));
+            if low <= high {
+                (low, high)
+            } else {
+                // Too narrow for any room: one point.
+                let middle = 0.5 * (low + high);
+                (middle, middle)
+            }
+        };
+        intervals().map(closed).collect()
     }
 
     /// Where β is not within its intervals (samples without one so far, or β of another problem), all get the β that goes with their slopes:
@@ -174,34 +188,64 @@ impl Smooth<'_> {
         }
     }
 
-    /// Σβ = s, what is missing shared by the room there is; whether anything moved.
-    fn meet_sum(&self, iterate: &mut Iterate) -> bool {
-        let Some(sum) = self.sum else { return false };
-        let missing = sum - iterate.beta.iter().sum::<f64>();
-        let length: f64 = iterate.beta.iter().map(|value| value.abs()).sum();
-        if missing.abs() <= rounding(iterate.beta.len()) * (length + sum.abs()) {
-            return false;
-        }
-        let room = |i: usize| {
-            let (low, high) = iterate.ends[i];
-            if missing > 0.0 {
-                high - iterate.beta[i]
-            } else {
-                iterate.beta[i] - low
-            }
+    /// s − Σβ, and what of it is rounding; nothing is missing where no sum is given.
+    fn missing(&self, beta: &[f64]) -> (f64, f64) {
+        let Some(sum) = self.sum else {
+            return (0.0, 0.0);
         };
-        let mut rooms: Vec<f64> = (0..iterate.beta.len()).map(room).collect();
-        if rooms.iter().any(|room| room.is_infinite()) {
-            for room in &mut rooms {
-                *room = if room.is_infinite() { 1.0 } else { 0.0 };
+        let length: f64 = beta.iter().map(|value| value.abs()).sum();
+        let missing = sum - beta.iter().sum::<f64>();
+        (missing, rounding(beta.len()) * (length + sum.abs()))
+    }
+
+    /// Whether Σβ = s but for rounding.
+    fn has_sum(&self, beta: &[f64]) -> bool {
+        let (missing, rounding) = self.missing(beta);
+        missing.abs() <= rounding
+    }
+
+    /// Σβ = s, what is missing shared by the room there is; whether anything moved. Where there is no room, it stays missing.
+    fn meet_sum(&self, iterate: &mut Iterate) -> bool {
+        let mut is_moved = false;
+        for _ in 0..SUM_ROUNDS {
+            if self.has_sum(&iterate.beta) {
+                break;
             }
+            let (missing, _) = self.missing(&iterate.beta);
+            let room = |i: usize| {
+                let (low, high) = iterate.ends[i];
+                if missing > 0.0 {
+                    high - iterate.beta[i]
+                } else {
+                    iterate.beta[i] - low
+                }
+            };
+            let mut rooms: Vec<f64> = (0..iterate.beta.len()).map(room).collect();
+            if rooms.iter().any(|room| room.is_infinite()) {
+                for room in &mut rooms {
+                    *room = if room.is_infinite() { 1.0 } else { 0.0 };
+                }
+            }
+            let all: f64 = rooms.iter().sum();
+            if !missing.is_finite() || all.is_nan() || all <= 0.0 {
+                break;
+            }
+            for (i, room) in rooms.iter().enumerate() {
+                let (low, high) = iterate.ends[i];
+                let change = missing * (room / all);
+                iterate.beta[i] = (iterate.beta[i] + change).clamp(low, high);
+            }
+            is_moved = true;
         }
-        let all: f64 = rooms.iter().sum();
-        for (i, room) in rooms.iter().enumerate() {
-            let (low, high) = iterate.ends[i];
-            iterate.beta[i] = (iterate.beta[i] + missing * room / all).clamp(low, high);
+        is_moved
+    }
+
+    /// The β next to 0, Σβ = s.
+    fn least(&self, iterate: &mut Iterate) {
+        for (beta, (low, high)) in iterate.beta.iter_mut().zip(&iterate.ends) {
+            *beta = 0.0_f64.clamp(*low, *high);
         }
-        true
+        self.meet_sum(iterate);
     }
 
     /// g − φ'(β)
@@ -253,9 +297,7 @@ impl Smooth<'_> {
             plain += least.max(0.0);
             safe += (below + digits).max(above + more).max(0.0);
         }
-        let missing = self
-            .sum
-            .map_or(0.0, |sum| sum - iterate.beta.iter().sum::<f64>());
+        let (missing, _) = self.missing(&iterate.beta);
         safe += (offset * missing).abs();
         let scale = self.dual.scale;
         (scale * plain, scale * (safe - plain).max(0.0))
@@ -420,10 +462,11 @@ impl Smooth<'_> {
         let at = |i: usize, offset: f64| {
             let (low, high) = ends[i];
             let (_, beta) = self.function.conjugate(i, slopes[i] - offset);
-            if beta.is_nan() {
-                0.5 * (low + high)
-            } else {
-                beta.clamp(low, high)
+            let middle = 0.5 * (low + high);
+            match (beta.is_nan(), middle.is_finite()) {
+                (false, _) => beta.clamp(low, high),
+                (true, true) => middle,
+                (true, false) => 0.0_f64.clamp(low, high),
             }
         };
         let all = |offset: f64| (0..ends.len()).map(move |i| at(i, offset));

@@ -14,7 +14,7 @@ use super::super::{Effort, Here, Point, Solved};
 use super::free_set::{free_variables, movable_variables};
 use super::kept_factor::{KeptFactor, small_steps_of_factorisation};
 use super::smo::{self, Smo};
-use super::{BoxQp, Qp, gap, interior, violation};
+use super::{BoxQp, Qp, fill, gap, interior, violation};
 use crate::gram::CombinedRows;
 use crate::grid::dot;
 use crate::ledger::Ledger;
@@ -331,6 +331,7 @@ impl<'a> Search<'a> {
             }
         }
         (self.beta, self.product) = (found.beta, found.product);
+        cancel_twins(&qp, &mut self.beta);
         found.iterations
     }
 
@@ -434,23 +435,40 @@ impl<'a> Search<'a> {
     }
 
     /// Σβ = s again, where steps from a β with larger terms have left more of their rounding than there is now: the variable with the most room on
-    /// both sides makes up for it.
+    /// both sides makes up for it, or those with the most room on the right one.
     fn mend_sum(&mut self, sum: f64) {
-        let Self { qp, beta, .. } = self;
+        let qp = self.qp;
         // By sample: where two variables of one take each other away, only what they leave is in the model.
-        let sums = qp.variables.sums(beta);
-        let missing = sum - sums.iter().sum::<f64>();
-        let length: f64 = sums.iter().map(|value| value.abs()).sum();
-        if missing.abs() <= rounding(beta.len()) * length {
+        let before = qp.variables.sums(&self.beta);
+        let missing = sum - before.iter().sum::<f64>();
+        let length: f64 = before.iter().map(|value| value.abs()).sum();
+        if missing.abs() <= rounding(self.beta.len()) * length {
             return;
         }
+        cancel_twins(&qp, &mut self.beta);
+        let beta = &mut self.beta;
         let room = |v: usize| (beta[v] - qp.lower[v]).min(qp.upper[v] - beta[v]);
-        let widest = (0..beta.len()).max_by(|&v, &w| room(v).total_cmp(&room(w)));
-        if let Some(v) = widest.filter(|&v| room(v) > missing.abs()) {
-            beta[v] += missing;
-            let change = [(qp.variables.sample_of(v), missing)];
-            self.here.rows.add_product(&change, &mut self.product);
+        let mut order: Vec<usize> = (0..beta.len()).collect();
+        order.sort_by(|&v, &w| room(w).total_cmp(&room(v)));
+        if order.first().is_some_and(|&v| room(v) > missing.abs()) {
+            beta[order[0]] += missing;
+        } else {
+            let room = |v: usize| {
+                if missing > 0.0 {
+                    qp.upper[v] - beta[v]
+                } else {
+                    beta[v] - qp.lower[v]
+                }
+            };
+            order.sort_by(|&v, &w| room(w).total_cmp(&room(v)));
+            fill(beta, qp.lower, qp.upper, sum, order.into_iter());
         }
+        let after = qp.variables.sums(beta);
+        let change: Vec<(usize, f64)> = (after.iter().zip(&before).enumerate())
+            .map(|(i, (new, old))| (i, new - old))
+            .filter(|(_, change)| *change != 0.0)
+            .collect();
+        self.here.rows.add_product(&change, &mut self.product);
     }
 
     /// What rounding of Kβ can do to the gap at most.
@@ -472,6 +490,30 @@ impl<'a> Search<'a> {
             .filter(|kept| kept.bends_alike(&free, here))
             .and_then(|kept| kept.follow(&free, here))
             .or_else(|| self.factor(free))
+    }
+}
+
+/// Variables of one sample that take each other away, brought towards 0 where ḡ does not fall by that: of large ones, only what they leave is known to
+/// all digits. Neither Σβ nor Kβ changes.
+fn cancel_twins(qp: &Qp<'_>, beta: &mut [f64]) {
+    for sample in 0..qp.variables.samples() {
+        for above in qp.variables.of_sample(sample) {
+            for below in qp.variables.of_sample(sample) {
+                let room = beta[above] - qp.lower[above].max(0.0);
+                let rise = qp.upper[below].min(0.0) - beta[below];
+                if room > 0.0 && rise > 0.0 && qp.linear[below] >= qp.linear[above] {
+                    let both = beta[above] + beta[below];
+                    // The one that gets to its end is there exactly.
+                    (beta[above], beta[below]) = if room <= rise {
+                        let end = qp.lower[above].max(0.0);
+                        (end, both - end)
+                    } else {
+                        let end = qp.upper[below].min(0.0);
+                        (both - end, end)
+                    };
+                }
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::linear_system::streamed_rows;
 use super::super::rounding::{linear_term, noise, objective, product_errors, target};
 use super::super::{Answer, Curvature, Effort, Here, Inner, Point, Progress, Solved};
-use super::{Climbed, Iterate, NEAR, Smooth};
+use super::{Climbed, Iterate, NEAR, OUT_OF_REACH, Smooth};
 use crate::error::Result;
 use crate::gram::TaskGrams;
 use crate::grid::dot;
@@ -62,7 +62,9 @@ impl Inner for Smooth<'_> {
             );
             progress.is_done(value, gap, enough)
         };
-        if !is_done && !effort.stop.now() {
+        // Where a round did not lead into Ω, another one does not either.
+        let is_lost = !is_feasible && progress.was_outside();
+        if !is_done && !is_lost && !effort.stop.now() {
             rows.make_together();
             if rows.are_streamed() {
                 // Landmarks of this very θ cost less than the products that they save.
@@ -104,10 +106,7 @@ impl Inner for Smooth<'_> {
         let rows = streamed_rows(grams, theta, effort);
         let n = point.beta.len();
         let mut iterate = self.iterate(vec![0.0; n], vec![0.0; n]);
-        for (beta, (low, high)) in iterate.beta.iter_mut().zip(&iterate.ends) {
-            *beta = beta.clamp(*low, *high);
-        }
-        self.meet_sum(&mut iterate);
+        self.least(&mut iterate);
         point.beta = iterate.beta;
         point.images.clear();
         let length: f64 = (point.beta.iter().zip(rows.diagonal()))
@@ -132,7 +131,7 @@ impl Inner for Smooth<'_> {
 impl Smooth<'_> {
     fn iterate(&self, beta: Vec<f64>, product: Vec<f64>) -> Iterate {
         Iterate {
-            ends: (0..beta.len()).map(|i| self.ends(i)).collect(),
+            ends: self.ends(beta.len()),
             beta,
             product,
             last_gap: 0.0,
@@ -141,8 +140,8 @@ impl Smooth<'_> {
 
     /// Whether β is within its intervals, and Σβ = s but for rounding.
     fn is_feasible(&self, beta: &[f64]) -> bool {
-        let mut iterate = self.iterate(beta.to_vec(), Vec::new());
-        (0..beta.len()).all(|i| iterate.is_inside(i)) && !self.meet_sum(&mut iterate)
+        let iterate = self.iterate(beta.to_vec(), Vec::new());
+        (0..beta.len()).all(|i| iterate.is_inside(i)) && self.has_sum(beta)
     }
 
     /// Newton steps from this Kβ.
@@ -157,7 +156,11 @@ impl Smooth<'_> {
         let mut iterate = self.iterate(std::mem::take(&mut point.beta), product);
         self.enter(&mut iterate, linear, here.rows);
         let climbed = self.climb(&mut iterate, linear, here, effort, &point.ledger);
-        self.meet_sum(&mut iterate);
+        if iterate.beta.iter().all(|value| value.is_finite()) {
+            self.meet_sum(&mut iterate);
+        } else {
+            self.least(&mut iterate);
+        }
         point.beta = iterate.beta;
         Ok(Climbed {
             steps: climbed?,
@@ -166,6 +169,9 @@ impl Smooth<'_> {
     }
 
     /// What β is worth, Kβ being this within these errors. The factor at hand is of a step that was made at a gap of `last_gap`.
+    ///
+    /// # Errors
+    /// Where Σβ = s is not met: such a β proves nothing.
     fn judged(
         &mut self,
         point: &mut Point,
@@ -176,6 +182,12 @@ impl Smooth<'_> {
         effort: &Effort<'_>,
     ) -> Result<Solved> {
         let dual = self.dual;
+        let (missing, least) = self.missing(&point.beta);
+        if missing.is_nan() || missing.abs() > OUT_OF_REACH * least {
+            return Err(Self::error(
+                "the sum of β is out of reach in double precision: prices (C, weights of classes and samples) are too small or too far apart",
+            ));
+        }
         let iterate = self.iterate(std::mem::take(&mut point.beta), product);
         let residual = self.residual(&iterate, &linear);
         point.offset = self.offset(&residual, &self.curvatures(&iterate.beta));
@@ -203,7 +215,7 @@ impl Smooth<'_> {
         Ok(Solved {
             constant: dual.scale * (dot(&dual.linear, beta) - dual.penalty(beta)),
             steps: 0,
-            noise: dual.scale * (straight + penalty),
+            noise: dual.scale * (straight + penalty + (point.offset * missing).abs()),
             errors: Vec::new(),
             is_delicate: false,
             answer: Some(Answer {

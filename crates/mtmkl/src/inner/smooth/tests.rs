@@ -3,11 +3,13 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::super::tests::{Logistic, some_kernel, whole};
+use super::super::tests::{Logistic, effort, some_kernel, whole};
+use super::super::{Inner, Progress};
 use super::*;
 use crate::gram::{Grams, given};
 use crate::machine::{Conjugate, Variables};
 use crate::random::Random;
+use crate::run::Stop;
 
 const N: usize = 8;
 
@@ -58,7 +60,7 @@ impl Place {
         let iterate = Iterate {
             product: rows.multiply(&self.beta),
             beta: self.beta.clone(),
-            ends: (0..N).map(|i| smooth.ends(i)).collect(),
+            ends: smooth.ends(N),
             last_gap: 0.0,
         };
         let here = Here {
@@ -264,6 +266,154 @@ fn what_is_missing_of_the_sum_is_shared_by_the_room_there_is() {
             }
         });
     }
+}
+
+/// Logistic regression with a price of its own for each sample, the sign that of its class.
+#[derive(Debug)]
+struct Priced(Vec<f64>);
+
+impl SmoothConjugate for Priced {
+    fn interval(&self, sample: usize) -> (f64, f64) {
+        (self.0[sample].min(0.0), self.0[sample].max(0.0))
+    }
+
+    fn value(&self, sample: usize, beta: f64) -> f64 {
+        let (alpha, c) = (beta.abs(), self.0[sample].abs());
+        alpha * (alpha / c).ln() + (c - alpha) * (-alpha / c).ln_1p()
+    }
+
+    fn slope(&self, sample: usize, beta: f64) -> f64 {
+        let end = self.0[sample];
+        end.signum() * (beta / (end - beta)).ln()
+    }
+
+    fn curvature(&self, sample: usize, beta: f64) -> f64 {
+        let end = self.0[sample];
+        (end / (beta * (end - beta))).abs()
+    }
+
+    fn conjugate(&self, sample: usize, slope: f64) -> (f64, f64) {
+        let end = self.0[sample];
+        let t = slope * end.signum();
+        let loss = end.abs() * (t.max(0.0) + (-t.abs()).exp().ln_1p());
+        (loss, end / (1.0 + (-t).exp()))
+    }
+}
+
+/// A solver for these prices, K = 1.
+fn priced(prices: &[f64], sum: f64, look: impl FnOnce(&mut Smooth<'_>, &Grams)) {
+    let function = Arc::new(Priced(prices.to_vec()));
+    let n = prices.len();
+    let mut identity = vec![0.0; n * n];
+    for entry in identity.iter_mut().step_by(n + 1) {
+        *entry = 1.0;
+    }
+    let dual = Dual {
+        scale: 1.0,
+        variables: Variables::one_each(n),
+        linear: vec![0.0; n],
+        diagonal: 0.0,
+        conjugate: Conjugate::Smooth {
+            function: function.clone(),
+            sum: Some(sum),
+        },
+    };
+    let mut smooth = Smooth {
+        dual: &dual,
+        function: function.as_ref(),
+        sum: Some(sum),
+        kept: &mut None,
+    };
+    look(&mut smooth, &given(n, vec![identity]));
+}
+
+#[test]
+fn margins_leave_the_sum_within_reach_however_far_prices_are_apart() {
+    for prices in [
+        vec![1e15, -1.0],
+        vec![-1e15, 1.0],
+        vec![1.0, 1e12, 1.0, -1e-12],
+        vec![1e150, 1e160, -1e-150],
+        vec![3e14; 40].into_iter().chain([-1e-3]).collect(),
+        vec![1.0, -1.0],
+    ] {
+        priced(&prices, 0.0, |smooth, _| {
+            let ends = smooth.ends(prices.len());
+            let least: f64 = ends.iter().map(|(low, _)| low).sum();
+            let most: f64 = ends.iter().map(|(_, high)| high).sum();
+            assert!(least < 0.0 && most > 0.0, "{prices:?}: {least} {most}");
+            for (price, (low, high)) in prices.iter().zip(&ends) {
+                let (inner, outer) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
+                assert!(0.0 < inner && inner <= MARGIN * price.abs(), "{prices:?}");
+                assert!(outer < price.abs() && outer >= (1.0 - 2.0 * MARGIN) * price.abs());
+            }
+            let mut iterate = Iterate {
+                beta: vec![0.0; prices.len()],
+                product: Vec::new(),
+                ends,
+                last_gap: 0.0,
+            };
+            smooth.least(&mut iterate);
+            assert!((0..prices.len()).all(|i| iterate.is_inside(i)));
+            assert!(smooth.has_sum(&iterate.beta), "{prices:?}");
+        });
+    }
+}
+
+/// Of prices 1 and −2 nothing is more than 1: no β proves anything, and whoever asks is told so, however often.
+#[test]
+fn a_sum_out_of_reach_is_an_error_and_no_bound() {
+    let stop = Stop::never();
+    let effort = effort(1e-6, &stop);
+    priced(&[1.0, -2.0], 5.0, |smooth, grams| {
+        let mut iterate = Iterate {
+            beta: vec![0.5, -1.0],
+            product: Vec::new(),
+            ends: smooth.ends(2),
+            last_gap: 0.0,
+        };
+        for _ in 0..2 {
+            smooth.meet_sum(&mut iterate);
+            assert_eq!(iterate.beta, [iterate.ends[0].1, iterate.ends[1].1]);
+            assert!(!smooth.has_sum(&iterate.beta));
+        }
+        let rows = CombinedRows::new(whole(grams), &[1.0]);
+        let here = Here {
+            grams: whole(grams),
+            rows: &rows,
+            theta: &[1.0],
+        };
+        let mut point = Point::new(vec![0.0; 2], 2, &Ledger::default());
+        let error = smooth.solve(&mut point, here, &effort).unwrap_err();
+        assert!(error.to_string().contains("too far apart"), "{error}");
+        assert!(point.beta.iter().all(|value| value.is_finite()));
+        let mut point = Point::new(vec![0.0; 2], 2, &Ledger::default());
+        let mut progress = Progress::default();
+        let mut round = || smooth.round(&mut point, whole(grams), &[1.0], &effort, &mut progress);
+        assert!(round().unwrap().is_none());
+        let error = round().unwrap_err();
+        assert!(error.to_string().contains("too far apart"), "{error}");
+    });
+}
+
+#[test]
+fn what_is_not_a_number_is_not_shared() {
+    priced(&[1.0, -2.0], 0.0, |smooth, _| {
+        let mut iterate = Iterate {
+            beta: vec![f64::NAN, -1.0],
+            product: Vec::new(),
+            ends: smooth.ends(2),
+            last_gap: 0.0,
+        };
+        assert!(!smooth.meet_sum(&mut iterate) && !smooth.has_sum(&iterate.beta));
+        assert_eq!(iterate.beta[1], -1.0);
+        // Without slopes, the middle.
+        let beta = smooth.beta_of_slopes(&iterate.ends, &[f64::NAN; 2]);
+        let middles: Vec<f64> = (iterate.ends.iter())
+            .map(|(low, high)| 0.5 * (low + high))
+            .collect();
+        assert_eq!(beta, middles);
+    });
 }
 
 /// b with the total, and how often it was asked for.

@@ -68,35 +68,42 @@ fn a_direct_step_is_taken_where_it_raises_the_objective() {
     }
 }
 
-/// Two samples with two variables each, K = diag(4, 9), κ = 2: a search from β = (½, 1, −1½, ¼) that nothing is kept for.
-fn search(look: impl FnOnce(&mut Search<'_>)) {
+/// Four variables: where they are, and what they are worth.
+struct Place {
+    linear: [f64; 4],
+    lower: [f64; 4],
+    upper: [f64; 4],
+    beta: [f64; 4],
+}
+
+/// Two samples with two variables each, K = diag(4, 9), κ = 2: a search from this β that nothing is kept for.
+fn search_from(place: &Place, look: impl FnOnce(&mut Search<'_>)) {
     let grams = given(2, vec![vec![4.0, 0.0, 0.0, 9.0]]);
     let rows = CombinedRows::new(whole(&grams), &[1.0]);
     let stop = Stop::never();
-    let (lower, upper) = (vec![-1.0, 0.0, -2.0, 0.0], vec![1.0, 3.0, 0.0, 1.0]);
     let dual = Dual {
         scale: 2.0,
         variables: Variables::new(2, 2),
-        linear: vec![1.0, -1.0, 0.5, 2.0],
+        linear: place.linear.to_vec(),
         diagonal: 0.0,
         conjugate: Conjugate::Box {
-            lower: lower.clone(),
-            upper: upper.clone(),
+            lower: place.lower.to_vec(),
+            upper: place.upper.to_vec(),
             sum: 0.0,
         },
     };
     let qp = Qp {
         variables: dual.variables,
         linear: &dual.linear,
-        lower: &lower,
-        upper: &upper,
+        lower: &place.lower,
+        upper: &place.upper,
     };
     let here = Here {
         grams: whole(&grams),
         rows: &rows,
         theta: &[1.0],
     };
-    let mut point = Point::new(vec![0.5, 1.0, -1.5, 0.25], 2, &Ledger::default());
+    let mut point = Point::new(place.beta.to_vec(), 2, &Ledger::default());
     let known = Known {
         kept: None,
         was_hard: false,
@@ -106,6 +113,71 @@ fn search(look: impl FnOnce(&mut Search<'_>)) {
     look(&mut Search::new(
         &dual, qp, &mut point, here, &effort, known,
     ));
+}
+
+/// The same from β = (½, 1, −1½, ¼).
+fn search(look: impl FnOnce(&mut Search<'_>)) {
+    let place = Place {
+        linear: [1.0, -1.0, 0.5, 2.0],
+        lower: [-1.0, 0.0, -2.0, 0.0],
+        upper: [1.0, 3.0, 0.0, 1.0],
+        beta: [0.5, 1.0, -1.5, 0.25],
+    };
+    search_from(&place, look);
+}
+
+/// Two variables a sample, [0, 10¹⁶] and [−10¹⁶, 0], that take each other away but for 3½ and −3⅝: an eighth is below the last digit of each.
+#[test]
+fn what_is_missing_of_the_sum_is_not_put_where_it_is_lost() {
+    let place = Place {
+        linear: [1.0, -1.0, 2.0, -1.0],
+        lower: [0.0, 0.0, -1e16, -1e16],
+        upper: [1e16, 1e16, 0.0, 0.0],
+        beta: [4e15, 1e15, -4e15 + 3.5, -1e15 - 3.625],
+    };
+    search_from(&place, |search| {
+        assert_eq!(search.product, [14.0, -9.0 * 3.625]);
+        search.mend_sum(0.0);
+        assert_eq!(search.beta, [3.5, 0.0, 0.0, -3.5]);
+        assert_eq!(search.product, [14.0, -31.5]);
+    });
+}
+
+#[test]
+fn where_all_are_at_their_bounds_the_one_with_the_most_room_makes_up_for_the_sum() {
+    let place = Place {
+        linear: [1.0, -1.0, 2.0, -1.0],
+        lower: [0.0, 0.0, 0.0, -4.0],
+        upper: [3.5, 1.0, 0.0, -3.25],
+        beta: [3.5, 0.0, 0.0, -3.25],
+    };
+    search_from(&place, |search| {
+        search.mend_sum(0.0);
+        assert_eq!(search.beta, [3.25, 0.0, 0.0, -3.25]);
+        assert_eq!(search.product, [13.0, -29.25]);
+    });
+}
+
+#[test]
+fn twins_take_each_other_away_where_that_is_worth_something() {
+    let (lower, upper) = ([0.0, 0.5, -8.0, -8.0], [8.0, 8.0, 0.0, 0.0]);
+    let cancelled = |linear: [f64; 4], mut beta: [f64; 4]| {
+        let qp = Qp {
+            variables: Variables::new(2, 2),
+            linear: &linear,
+            lower: &lower,
+            upper: &upper,
+        };
+        cancel_twins(&qp, &mut beta);
+        beta
+    };
+    // As far as the bounds let them.
+    let beta = [5.0, 5.0, -3.0, -7.0];
+    assert_eq!(cancelled([1.0, 1.0, 2.0, 1.0], beta), [2.0, 0.5, 0.0, -2.5]);
+    assert_eq!(cancelled([1.0, 1.0, 0.5, 0.5], beta), beta);
+    // What is of one sign is no pair.
+    let beta = [0.0, 0.5, -3.0, -7.0];
+    assert_eq!(cancelled([1.0, 1.0, 2.0, 2.0], beta), beta);
 }
 
 #[test]
@@ -129,8 +201,12 @@ fn what_is_missing_of_the_sum_goes_to_the_variable_with_the_most_room() {
         assert_eq!(search.beta, [0.5, 1.25, -1.5, 0.25]);
         let rows = search.here.rows;
         assert_eq!(search.product, rows.product(&[-1.0, 1.5]));
-        // More than that variable has room for stays missing, and rounding as it is.
+        // More than any has room for on both sides goes to the one with the most room on that side.
         search.mend_sum(0.5 + 1.75);
+        assert_eq!(search.beta, [0.5, 3.0, -1.5, 0.25]);
+        search.mend_sum(0.5);
+        assert_eq!(search.beta, [0.5, 1.25, -1.5, 0.25]);
+        // Rounding stays as it is.
         search.mend_sum(0.5 + 0.5 * rounding(4) * 2.5);
         assert_eq!(search.beta, [0.5, 1.25, -1.5, 0.25]);
         search.mend_sum(0.5 + 4.0 * rounding(4) * 2.5);
