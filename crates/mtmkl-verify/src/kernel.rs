@@ -413,4 +413,47 @@ mod tests {
         });
         assert!(edge.error > 1e-7);
     }
+
+    /// Distances beyond the range of numbers, and lengths whose squares are below it.
+    #[test]
+    fn what_is_far_away_is_zero_and_known_to_be() {
+        let far = Approximate {
+            value: f64::INFINITY,
+            error: 1e-12 * f64::MAX,
+        };
+        let near = Approximate {
+            value: 1.0,
+            error: 1e-15,
+        };
+        for (text, s) in [
+            ("matern32:length=1e10", far),
+            ("matern52:length=1e10", far),
+            ("rbf:gamma=1", far),
+            ("laplacian:gamma=1", far),
+            ("matern32:length=1e-155", near),
+            ("matern52:length=1e-155", near),
+            ("rbf:gamma=1e200", near),
+        ] {
+            let formula = Specified::read(&parse_kernel(text).unwrap())
+                .unwrap()
+                .formula;
+            let k = formula.of(s);
+            assert_eq!(k.value, 0.0, "{text}");
+            assert!(k.error <= 1e-290, "{text}: {}", k.error);
+            let same = formula.of(Approximate::default());
+            assert_eq!(same.value, 1.0, "{text}");
+            assert!(same.error <= 1e-12, "{text}: {}", same.error);
+        }
+        // So wide that the distance which is beyond numbers may be near.
+        for text in [
+            "matern32:length=1e170",
+            "matern52:length=1e170",
+            "rbf:gamma=1e-320",
+        ] {
+            let formula = Specified::read(&parse_kernel(text).unwrap())
+                .unwrap()
+                .formula;
+            assert!(formula.of(far).error >= 0.99, "{text}");
+        }
+    }
 }

@@ -399,3 +399,38 @@ impl Domain {
         inside
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domain(upper: f64, sum: f64, n: usize) -> Domain {
+        Domain {
+            lower: vec![0.0; n],
+            upper: vec![upper; n],
+            sum: Some(sum),
+        }
+    }
+
+    /// A row that is as heavy as rounding is small must not come in by it.
+    #[test]
+    fn what_a_sum_is_short_of_by_rounding_stays_with_those_that_have_some() {
+        let third = 1.0 / 3.0;
+        for beta in [
+            [third, third, third, 0.0, 0.0],
+            [third, third - 1e-17, third, 0.0, 0.0],
+            [0.3, 0.3, 0.3, 0.1, 0.0],
+        ] {
+            let inside = domain(third, 1.0, 5).nearest(&beta);
+            let (sum, heavy) = (inside.iter().copied().collect::<Sum>().value(), inside[4]);
+            assert!(
+                (sum - 1.0).abs() <= 2.0 * UNIT && heavy == 0.0,
+                "{inside:?}"
+            );
+        }
+        // More than that is taken from the room of all.
+        let inside = domain(0.5, 1.0, 4).nearest(&[0.5, 0.4, 0.0, 0.0]);
+        assert!(inside[1] > 0.4 && inside[2] > 0.0 && inside.iter().all(|value| *value <= 0.5));
+        assert_eq!(domain(1.0, 0.0, 3).nearest(&[0.0; 3]), [0.0; 3]);
+    }
+}

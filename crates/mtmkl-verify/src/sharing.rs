@@ -471,4 +471,131 @@ mod tests {
             assert!(error.to_string().contains(expected), "{error}");
         }
     }
+
+    #[test]
+    fn of_what_is_no_number_nothing_is_known() {
+        let shape = Shape {
+            tasks: 2,
+            kernels: 2,
+        };
+        for entry in Registry::default().sharings() {
+            for spec in (entry.examples)(shape) {
+                let json = serde_json::to_value(&spec).unwrap();
+                let own = terms(&json, shape.tasks, shape.kernels).unwrap();
+                for at in 0..4 {
+                    for (value, allowance) in [
+                        (f64::NAN, 0.0),
+                        (-f64::NAN, 0.0),
+                        (1.0, f64::NAN),
+                        (f64::INFINITY, 0.0),
+                        (1.0, f64::INFINITY),
+                    ] {
+                        let mut s = vec![
+                            vec![
+                                Rounded {
+                                    value: 1.0,
+                                    allowance: 1e-12
+                                };
+                                2
+                            ];
+                            2
+                        ];
+                        s[at / 2][at % 2] = Rounded { value, allowance };
+                        let found = support(&own, &s);
+                        assert!(
+                            !found.value.is_finite() && !found.allowance.is_finite(),
+                            "{json}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(
+            norm(&[1.0, f64::NAN], 2.0).is_nan() && norm(&[f64::NAN, 1.0], f64::INFINITY).is_nan()
+        );
+    }
+
+    /// Weights around a set end up in it, but for a rounding of each; those inside stay; a weight of 0 stays 0 where a set has room for that.
+    #[test]
+    fn weights_are_moved_inside() {
+        let mut random = Random::new(5);
+        let infinite = f64::INFINITY;
+        for set in [
+            Set::Ball {
+                p: 1.0,
+                radius: 2.0,
+            },
+            Set::Ball {
+                p: 2.5,
+                radius: 1.0,
+            },
+            Set::Ball {
+                p: infinite,
+                radius: 0.5,
+            },
+            Set::Simplex {
+                total: 1.0,
+                upper: infinite,
+            },
+            Set::Simplex {
+                total: 1.0,
+                upper: 0.3,
+            },
+            Set::Simplex {
+                total: 1.0,
+                upper: 0.25,
+            },
+            Set::PriorBall {
+                prior: vec![0.1, 0.4, 0.0, 1.0],
+                radius: 0.2,
+            },
+            Set::Fixed {
+                weights: vec![0.5, 0.0, 1.0, 0.25],
+            },
+        ] {
+            for size in [1e-9, 1e-3, 1.0] {
+                for _ in 0..50 {
+                    let around: Vec<f64> = match &set {
+                        Set::Ball { .. } | Set::Simplex { .. } => vec![0.25; 4],
+                        Set::PriorBall { prior: row, .. } | Set::Fixed { weights: row } => {
+                            row.clone()
+                        }
+                    };
+                    let row: Vec<f64> = around
+                        .iter()
+                        .map(|value| value + size * random.normal())
+                        .collect();
+                    let moved = set.inside(&row);
+                    assert!(set.violation(&moved) <= 1e-14, "{set:?} {row:?} {moved:?}");
+                    assert!(
+                        moved.iter().all(|value| *value >= 0.0),
+                        "{set:?} {row:?} {moved:?}"
+                    );
+                    assert_eq!(set.inside(&moved), moved, "{set:?}");
+                }
+            }
+        }
+        let simplex = Set::Simplex {
+            total: 1.0,
+            upper: infinite,
+        };
+        assert_eq!(simplex.inside(&[1.0 + 1e-9, 0.0]), [1.0, 0.0]);
+        assert_eq!(simplex.inside(&[1.0, -1e-9]), [1.0, 0.0]);
+        let fixed = Set::Fixed {
+            weights: vec![1.0, 0.0],
+        };
+        assert_eq!(fixed.inside(&[1.0, 1e-9]), [1.0, 0.0]);
+        let term = &terms(
+            &serde_json::json!({"name": "group", "p": 2.0, "q": 1.0}),
+            2,
+            2,
+        )
+        .unwrap()[0];
+        let moved = term.inside(&[&[0.6, 0.8], &[0.3, -0.1]]);
+        let moved: Vec<&[f64]> = moved.iter().map(Vec::as_slice).collect();
+        assert!(
+            term.violation(&moved) <= 1e-14 && moved[1][1] == 0.0,
+            "{moved:?}"
+        );
+    }
 }

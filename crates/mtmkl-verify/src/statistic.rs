@@ -311,4 +311,17 @@ mod tests {
         }
         assert_eq!(whole_row(&RowValues::Sparse(entries), 1, 6), rows[1]);
     }
+
+    #[test]
+    fn distances_beyond_numbers_are_known_to_be_there() {
+        let samples =
+            Samples::new(vec![0.0, 1e160, 1e160, 1.000_000_000_000_001e160], 4, 1).unwrap();
+        let squared = Statistic::new(Measure::SquaredDistance, None, &samples).unwrap();
+        let far = squared.of(0, 1);
+        assert_eq!(far.value, f64::INFINITY);
+        assert!(far.error <= 1e-14 * f64::MAX && far.least() >= 0.99 * f64::MAX);
+        // Near each other, but nobody else need have seen that.
+        assert_eq!(squared.of(1, 2).least(), 0.0);
+        assert_eq!(squared.of(1, 3).least(), 0.0);
+    }
 }
