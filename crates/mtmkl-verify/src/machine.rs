@@ -165,13 +165,19 @@ impl Machine {
             let sizes = images.iter().map(|(image, beta)| image.size * beta.abs());
             sizes.sum()
         };
+        // Off by no more than a rounding of what they are added up from.
+        let is_exact = || {
+            let off = |(image, _): &(Image, f64)| image.error <= UNIT * image.size;
+            n == 1 || images.iter().all(off)
+        };
         match self.kind {
             Kind::Svc | Kind::Logistic => own(&|_| 1.0),
             Kind::Svr { epsilon } => own(&|i| target(i) + epsilon),
             Kind::Krr => own(&|i| target(i) * target(i)),
-            // A sphere of radius 0 is one point, of equal kernel values: β adds up to 1 but for a rounding.
-            Kind::Svdd => 1.25 * UNIT * sizes(),
-            Kind::OneClass => lost(3 * n + 16) * sizes(),
+            // A sphere of radius 0 is one point, whose kernel values are equal. Where they are off by more than a rounding, a radius that is
+            // something is lost among them, as of columns far from 0.
+            Kind::Svdd if !is_exact() => UNIT * sizes(),
+            Kind::Svdd | Kind::OneClass => lost(3 * n + 16) * sizes(),
         }
     }
 

@@ -571,7 +571,9 @@ mod tests {
                         moved.iter().all(|value| *value >= 0.0),
                         "{set:?} {row:?} {moved:?}"
                     );
-                    assert_eq!(set.inside(&moved), moved, "{set:?}");
+                    let again = set.inside(&moved);
+                    let off = again.iter().zip(&moved).map(|(a, b)| (a - b).abs());
+                    assert!(off.fold(0.0, f64::max) <= 1e-14, "{set:?}");
                 }
             }
         }
