@@ -11,7 +11,7 @@ from typing import Any
 class Failure:
     """One claim of a model that does not hold."""
 
-    #: Of what: "theta", "beta", "witness", "offset", "objective", "bound", "gap", "status", "units" or "duality".
+    #: Of what: "theta", "beta", "witness", "offset", "objective", "bound", "gap", "status", "units", "duality" or "rounding".
     quantity: str
     #: Of which task, where it is one's.
     task: str | None
@@ -65,7 +65,14 @@ class Verdict:
             f"gap        stated {self.gap!r}, found {self.found_gap!r}",
             f"rounding   {self.allowance!r}",
         ]
-        return "\n".join(lines + [f"does not hold: {failure}" for failure in self.failures] + ["every claim holds"] * self.holds)
+        if self.holds:
+            apart = self.objective - self.bound
+            more = f", up to rounding, which is more than the {apart:.1e} between objective and bound" if self.allowance > apart else ""
+            lines.append(f"every claim holds{more}")
+        for failure in self.failures:
+            word = "cannot be told in double precision" if failure.quantity == "rounding" else "does not hold"
+            lines.append(f"{word}: {failure}")
+        return "\n".join(lines)
 
 
 def verdict_of(text: str, origins: list[Any]) -> Verdict:

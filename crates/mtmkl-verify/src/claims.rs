@@ -11,70 +11,57 @@ use crate::verdict::{Claim, Failure, Gap, Part, Quantity, Verdict};
 
 /// How far a quotient of two numbers may be from what its parts make of it.
 const QUOTIENT: f64 = 1e-12;
+/// Where rounding can do more than this part of the objective, and more than the stated gap says, nothing is proven.
+const SHARE: f64 = 1e-3;
 /// Less than this part of the largest target is no spread.
 const NO_SPREAD: f64 = 1e-12;
 
 /// Everything that was computed.
 pub(crate) struct Found {
-    /// P of each task, and the quadratic part of it.
-    pub(crate) primals: Vec<(Rounded, f64)>,
+    /// P of each task.
+    pub(crate) primals: Vec<Rounded>,
     /// The part of D of each task without θ.
     pub(crate) constants: Vec<Rounded>,
     /// s of each task.
     pub(crate) sensitivities: Vec<Vec<Rounded>>,
     /// σ_Ψ(s)
     pub(crate) support: Rounded,
-    /// By how much θ is outside of Ψ.
-    pub(crate) outside: f64,
-    /// What double precision can do to Σ β'Kβ: a value below it cannot be told from 0.
-    pub(crate) cancelling: f64,
+    /// What is found of an optimum of zero at most.
+    pub(crate) nothing: f64,
+    /// Whether every β adds up to 1, so that none is large.
+    pub(crate) is_spread: bool,
     /// The best offset of each task, and P at it; only looked for where the machines do not reach what is claimed.
     pub(crate) best: Vec<(f64, f64)>,
 }
 
 impl Found {
-    pub(crate) fn new(tasks: usize, outside: f64) -> Self {
+    pub(crate) fn new(tasks: usize, is_spread: bool) -> Self {
         Self {
-            primals: vec![(Rounded::default(), 0.0); tasks],
+            primals: vec![Rounded::default(); tasks],
             constants: vec![Rounded::default(); tasks],
             sensitivities: vec![Vec::new(); tasks],
             support: Rounded::default(),
-            outside,
-            cancelling: 0.0,
+            nothing: 0.0,
+            is_spread,
             best: Vec::new(),
         }
     }
 
     /// Whether the machines are as good as is claimed, but for rounding.
     pub(crate) fn reaches(&self, objective: f64) -> bool {
-        let primal = self.upper();
-        primal.value <= objective + primal.allowance
+        let Rounded { value, allowance } = self.upper();
+        value.is_finite() && allowance.is_finite() && value <= objective + allowance
     }
 
     /// P = Σ_t P_t.
     fn upper(&self) -> Rounded {
-        let values = self.primals.iter().map(|(primal, _)| primal);
+        let values = self.primals.iter();
         let sizes: f64 = values.clone().map(|primal| primal.value.abs()).sum();
-        let quadratic: f64 = self
-            .primals
-            .iter()
-            .map(|(_, quadratic)| quadratic.abs())
-            .sum();
-        // θ/(1 + δ) is inside, where θ is outside by δ; that makes P larger by at most δ times its quadratic part.
-        let moved = if self.outside.is_finite() {
-            self.outside * quadratic
-        } else {
-            0.0
-        };
+        let sum: Sum = values.clone().map(|primal| primal.value).collect();
         Rounded {
-            value: values
-                .clone()
-                .map(|primal| primal.value)
-                .collect::<Sum>()
-                .value(),
+            value: sum.value(),
             allowance: values.map(|primal| primal.allowance).sum::<f64>()
-                + lost(self.primals.len() + 2) * sizes
-                + moved,
+                + lost(self.primals.len() + 2) * sizes,
         }
     }
 
@@ -166,6 +153,20 @@ pub(crate) fn offset(stated: &TaskModel, kind: Kind, failures: &mut Vec<Failure>
     }
 }
 
+/// An offset at which everything lies on one side: rounding it, as a part of every f, could make any objective true.
+pub(crate) fn far_offset(task: &str, offset: f64, reach: f64, failures: &mut Vec<Failure>) {
+    if !(offset.abs() <= reach) {
+        let problem = format!(
+            "it is {offset:?}, and nothing changes beyond {reach:.3e}: its rounding alone could make any objective true"
+        );
+        failures.push(
+            Failure::new(Quantity::Offset, problem)
+                .of_task(task)
+                .numbers(offset, offset.clamp(-reach, reach)),
+        );
+    }
+}
+
 /// The verdict.
 pub(crate) fn judged(
     model: &Model,
@@ -186,6 +187,7 @@ pub(crate) fn judged(
     if claims.is_certified() {
         claims.objective(&mut failures);
         claims.bound(&mut failures);
+        claims.rounding(&mut failures);
     }
     let parts = model
         .tasks()
@@ -211,7 +213,7 @@ pub(crate) fn judged(
             tolerance: outcome.tolerance,
         },
         tasks: parts
-            .map(|((task, (primal, _)), constant)| Part {
+            .map(|((task, primal), constant)| Part {
                 name: task.name.clone(),
                 samples: task.samples,
                 primal: primal.value,
@@ -240,6 +242,15 @@ impl Claims<'_> {
 
     fn slack(&self) -> f64 {
         self.primal.allowance + self.dual.allowance
+    }
+
+    /// Whether the optimum may be zero, for all that can be told: nothing is relative to it then.
+    fn may_be_zero(&self) -> bool {
+        let outcome = self.model.outcome();
+        let (nothing, slack) = (self.found.nothing, self.slack());
+        let is_below = |a: f64, b: f64, limit: f64| a.abs() <= limit && b.abs() <= limit;
+        is_below(self.primal.value, self.dual.value, nothing)
+            && is_below(outcome.objective, outcome.bound, slack.max(nothing))
     }
 
     fn status(&self, failures: &mut Vec<Failure>) {
@@ -276,13 +287,25 @@ impl Claims<'_> {
             );
         }
         // A fit that was stopped before anything was proven says so: no bound, no gap.
-        if bound == f64::NEG_INFINITY && gap == f64::INFINITY {
+        let is_open = bound == f64::NEG_INFINITY && gap == f64::INFINITY;
+        if is_open && !outcome.status.is_converged() {
             return;
         }
         let relative = (objective - bound) / objective.abs().max(1e-300);
-        let apart = (objective - bound).min(self.primal.value - self.dual.value);
-        // A difference of nothing but rounding may be called none: an optimum of zero has no relative gap.
-        let is_none = gap == 0.0 && apart <= self.slack().max(self.found.cancelling);
+        if ![objective, bound, gap]
+            .iter()
+            .all(|value| value.is_finite())
+        {
+            fail(
+                format!(
+                    "it is {gap:e}, the objective {objective:?}, the bound {bound:?}: what is not finite proves nothing"
+                ),
+                relative,
+            );
+            return;
+        }
+        // An optimum of zero has no relative gap: what cannot be told from it may be called none.
+        let is_none = gap == 0.0 && self.may_be_zero();
         if !(is_none || (gap - relative.abs()).abs() <= QUOTIENT * relative.abs().max(1.0)) {
             fail(
                 format!("it is {gap:e}, objective and bound make it {relative:e}"),
@@ -296,6 +319,13 @@ impl Claims<'_> {
         if self.found.reaches(stated) {
             return;
         }
+        if !(value.is_finite() && allowance.is_finite()) {
+            let problem = format!(
+                "the machines reach {value:?} (rounding {allowance:.1e}), and what is not finite proves nothing, not the {stated:?} that is claimed"
+            );
+            failures.push(Failure::new(Quantity::Objective, problem).numbers(stated, value));
+            return;
+        }
         let best = |number: usize| self.found.best[number].1;
         let least: f64 = (0..self.found.best.len()).map(best).sum();
         if !(least <= stated + allowance) {
@@ -306,7 +336,7 @@ impl Claims<'_> {
             return;
         }
         // Told apart, since the mend is another one. The task that has most to gain is the one.
-        let gain = |number: usize| self.found.primals[number].0.value - best(number);
+        let gain = |number: usize| self.found.primals[number].value - best(number);
         let worst = (0..self.found.primals.len()).max_by(|&a, &b| gain(a).total_cmp(&gain(b)));
         if let Some(number) = worst {
             let task = &self.model.tasks()[number];
@@ -321,7 +351,8 @@ impl Claims<'_> {
 
     fn bound(&self, failures: &mut Vec<Failure>) {
         let (stated, Rounded { value, allowance }) = (self.model.outcome().bound, self.dual);
-        if !(stated == f64::NEG_INFINITY || value >= stated - allowance) {
+        let is_proven = value.is_finite() && allowance.is_finite() && value >= stated - allowance;
+        if !(stated == f64::NEG_INFINITY || is_proven) {
             let problem = format!(
                 "the witness proves {value:?}, which is below the {stated:?} that is claimed (rounding {allowance:.1e})"
             );
@@ -333,6 +364,26 @@ impl Claims<'_> {
                 "the witness proves {value:?} and the machines reach {primal:?}, which is less: these are not the data of the fit"
             );
             failures.push(Failure::new(Quantity::Duality, problem).numbers(value, primal));
+        }
+    }
+    /// Whether rounding leaves anything of what is claimed. It may do as much as the stated gap allows, and a small part of the objective; an
+    /// optimum that may be zero is as far off as β, b and θ let it be, and these are in bounds of their own, but for a β that can be anything.
+    fn rounding(&self, failures: &mut Vec<Failure>) {
+        let outcome = self.model.outcome();
+        let (objective, slack) = (outcome.objective, self.slack());
+        let limit = (SHARE * objective.abs()).max(objective - outcome.bound);
+        let of_zero = if self.found.is_spread {
+            f64::INFINITY
+        } else {
+            4.0 * self.found.nothing
+        };
+        let is_small = slack <= limit || (self.may_be_zero() && slack <= of_zero);
+        if !(is_small && slack.is_finite()) {
+            let problem = format!(
+                "it may be {slack:.1e} of an objective of {objective:?}, objective and bound are {:.1e} apart: nothing is proven",
+                objective - outcome.bound
+            );
+            failures.push(Failure::new(Quantity::Rounding, problem).numbers(limit, slack));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether θ is in Ψ, and β and β̂ in Ω.
 //!
-//! Rigour does not hang on how much is forgiven here: P bounds J(θ) from above whatever β is, D is that of the point of Ω nearest to β̂, and what
-//! θ is outside of Ψ by is added to what P is allowed. The limit says what may be called feasible at all.
+//! Rigour does not hang on how much is forgiven here: P is that of the nearest θ inside Ψ, whose J it bounds from above whatever β is, and D that of
+//! a point of Ω beside β̂. The limit says what may be called feasible at all.
 
 use mtmkl::model::TaskModel;
 use mtmkl::sharing::Reach;
@@ -15,16 +15,16 @@ use crate::verdict::{Failure, Quantity};
 /// What may be called feasible, relative to the size of what is bounded: a solver's many small steps each leave a rounding.
 const FEASIBLE: f64 = 1e-9;
 
-/// Whether θ is in Ψ; gives back by how much it is outside, in parts of Ψ's bounds.
-pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) -> f64 {
+/// Whether θ is in Ψ; gives back a θ that is, the sum of parts that were moved into their sets, one row for each task.
+pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) -> Vec<Vec<f64>> {
     let shape = model.shape();
     let weights = model.weights();
     let mut fail = |problem: String| failures.push(Failure::new(Quantity::Theta, problem));
     let parts = model.parts();
     // Each term has the first part with its rows that no other has.
     let mut taken = vec![false; parts.len()];
-    let mut worst = 0.0_f64;
     let mut sum = vec![vec![0.0; shape.kernels]; shape.tasks];
+    let mut inside = sum.clone();
     for (number, term) in terms.iter().enumerate() {
         let is_its =
             |at: &usize| !taken[*at] && rows_of(&parts[*at].reach, shape.tasks) == term.reach;
@@ -33,7 +33,8 @@ pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) 
                 "the model has not the weights of term number {} of its sharing",
                 number + 1
             ));
-            return f64::INFINITY;
+            // Refuted already.
+            return weights.iter_rows().map(<[f64]>::to_vec).collect();
         };
         taken[at] = true;
         let part = &parts[at];
@@ -45,17 +46,11 @@ pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) 
                 part.label
             ));
         }
-        worst = if outside.is_nan() {
-            f64::INFINITY
-        } else {
-            worst.max(outside)
-        };
-        for (row, tasks) in rows.iter().zip(&term.reach) {
+        let moved = term.inside(&rows);
+        for ((row, moved), tasks) in rows.iter().zip(&moved).zip(&term.reach) {
             for &task in tasks {
-                sum[task]
-                    .iter_mut()
-                    .zip(*row)
-                    .for_each(|(sum, value)| *sum += value);
+                add(&mut sum[task], row);
+                add(&mut inside[task], moved);
             }
         }
     }
@@ -90,10 +85,7 @@ pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) 
         let Some(stated) = stated else { continue };
         let mut expected = vec![0.0; stated.values().len()];
         for part in parts.iter().filter(|part| is_its(&part.reach, shape.tasks)) {
-            expected
-                .iter_mut()
-                .zip(part.weights.values())
-                .for_each(|(sum, value)| *sum += value);
+            add(&mut expected, part.weights.values());
         }
         let is_same = stated
             .values()
@@ -105,7 +97,13 @@ pub(crate) fn theta(model: &Model, terms: &[Term], failures: &mut Vec<Failure>) 
             failures.push(Failure::new(Quantity::Theta, problem));
         }
     }
-    worst
+    inside
+}
+
+fn add(sum: &mut [f64], values: &[f64]) {
+    sum.iter_mut()
+        .zip(values)
+        .for_each(|(sum, value)| *sum += value);
 }
 
 /// β or β̂ of a task, one for each row of its sample set.
@@ -156,7 +154,12 @@ pub(crate) fn beta(
     let size: f64 = own.iter().map(|value| value.abs()).sum();
     let beyond = |i: usize| (domain.lower[i] - own[i]).max(own[i] - domain.upper[i]);
     let worst = (0..own.len()).max_by(|&a, &b| beyond(a).total_cmp(&beyond(b)));
-    if let Some(i) = worst.filter(|&i| !(beyond(i) <= FEASIBLE * size)) {
+    let forgiven = if size.is_finite() {
+        FEASIBLE * size
+    } else {
+        0.0
+    };
+    if let Some(i) = worst.filter(|&i| !(beyond(i) <= forgiven)) {
         let problem = format!(
             "it is {}, which is not between {} and {}",
             own[i], domain.lower[i], domain.upper[i]
@@ -170,7 +173,7 @@ pub(crate) fn beta(
     }
     if let Some(wanted) = domain.sum {
         let sum = own.iter().copied().collect::<Sum>().value();
-        if !((sum - wanted).abs() <= FEASIBLE * size) {
+        if !((sum - wanted).abs() <= forgiven) {
             failures.push(
                 fail(format!("it adds up to {sum:.6e}, not to {wanted}")).numbers(sum, wanted),
             );

@@ -16,6 +16,8 @@ use crate::sum::UNIT;
 const EXPONENTIAL: f64 = 256.0 * UNIT;
 /// Below, an exponential may be taken for 0.
 const NOTHING: f64 = 1e-300;
+/// Beyond, e^−t times a square of t is less than any number.
+const NEGLIGIBLE: f64 = 800.0;
 /// The rounding of a handful of operations.
 const FEW: f64 = 16.0 * UNIT;
 
@@ -209,31 +211,22 @@ impl Formula {
                 let value = (-gamma * at).exp();
                 // |e^−(t ∓ δ) − e^−t| ≤ e^−t (e^δ − 1); no distance is below 0, and no value above 1.
                 let off = gamma * error + FEW * gamma * at;
-                let grown = (value * off.exp_m1()).min(1.0);
+                // What falls is off by no more than it is at the near end; far away that is all that is known.
+                let near = (-(1.0 - FEW) * gamma * s.least()).exp();
                 Approximate {
                     value,
-                    error: grown + EXPONENTIAL * value + NOTHING,
+                    error: (value * off.exp_m1()).min(near) + EXPONENTIAL * value + NOTHING,
                 }
             }
             // dk/ds = −(3/2ℓ²) e^−t, in size at most 3/2ℓ².
             Self::Matern32 { length } => {
-                let t = (3.0 * at).sqrt() / length;
-                let value = (1.0 + t) * (-t).exp();
-                let off = 1.5 / (length * length) * error;
-                Approximate {
-                    value,
-                    error: off + rounded(t),
-                }
+                let slope = 1.5 / (length * length);
+                falling(s, 3.0, length, slope, |t| 1.0 + t)
             }
             // dk/ds = −(5/6ℓ²) (1 + t) e^−t, in size at most 5/6ℓ².
             Self::Matern52 { length } => {
-                let t = (5.0 * at).sqrt() / length;
-                let value = (1.0 + t + t * t / 3.0) * (-t).exp();
-                let off = 5.0 / 6.0 / (length * length) * error;
-                Approximate {
-                    value,
-                    error: off + rounded(t),
-                }
+                let slope = 5.0 / 6.0 / (length * length);
+                falling(s, 5.0, length, slope, |t| 1.0 + t + t * t / 3.0)
             }
             Self::Given(_) | Self::Own(_) => Approximate {
                 value: f64::NAN,
@@ -243,8 +236,43 @@ impl Formula {
     }
 }
 
+/// A Matérn kernel: a polynomial in t = √(shape s)/length times e^−t, which falls in s, by no more than `slope`.
+fn falling(
+    s: Approximate,
+    shape: f64,
+    length: f64,
+    slope: f64,
+    polynomial: impl Fn(f64) -> f64,
+) -> Approximate {
+    let far = |at: f64| shape.sqrt() * at.sqrt() / length;
+    let of = |t: f64| {
+        if t > NEGLIGIBLE {
+            0.0
+        } else {
+            polynomial(t) * (-t).exp()
+        }
+    };
+    // The smaller of two bounds: what falls is off by no more than it is at the near end. A slope may be beyond the range of numbers.
+    let near = of(far(s.least()));
+    let off = if s.error == 0.0 {
+        0.0
+    } else if s.value.is_infinite() {
+        near
+    } else {
+        near.min(slope * s.error)
+    };
+    let t = far(s.value);
+    Approximate {
+        value: of(t),
+        error: off + rounded(t),
+    }
+}
+
 /// What rounding does to a polynomial in t times e^−t whose slope is at most t e^−t ≤ 1 (Matérn), t being off by a few roundings.
 fn rounded(t: f64) -> f64 {
+    if t > NEGLIGIBLE {
+        return NOTHING;
+    }
     let falling = (-t).exp();
     FEW * t * t.max(1.0) * falling + EXPONENTIAL * (1.0 + t + t * t) * falling + NOTHING
 }
@@ -384,5 +412,48 @@ mod tests {
             error: 1e-12,
         });
         assert!(edge.error > 1e-7);
+    }
+
+    /// Distances beyond the range of numbers, and lengths whose squares are below it.
+    #[test]
+    fn what_is_far_away_is_zero_and_known_to_be() {
+        let far = Approximate {
+            value: f64::INFINITY,
+            error: 1e-12 * f64::MAX,
+        };
+        let near = Approximate {
+            value: 1.0,
+            error: 1e-15,
+        };
+        for (text, s) in [
+            ("matern32:length=1e10", far),
+            ("matern52:length=1e10", far),
+            ("rbf:gamma=1", far),
+            ("laplacian:gamma=1", far),
+            ("matern32:length=1e-155", near),
+            ("matern52:length=1e-155", near),
+            ("rbf:gamma=1e200", near),
+        ] {
+            let formula = Specified::read(&parse_kernel(text).unwrap())
+                .unwrap()
+                .formula;
+            let k = formula.of(s);
+            assert_eq!(k.value, 0.0, "{text}");
+            assert!(k.error <= 1e-290, "{text}: {}", k.error);
+            let same = formula.of(Approximate::default());
+            assert_eq!(same.value, 1.0, "{text}");
+            assert!(same.error <= 1e-12, "{text}: {}", same.error);
+        }
+        // So wide that the distance which is beyond numbers may be near.
+        for text in [
+            "matern32:length=1e170",
+            "matern52:length=1e170",
+            "rbf:gamma=1e-320",
+        ] {
+            let formula = Specified::read(&parse_kernel(text).unwrap())
+                .unwrap()
+                .formula;
+            assert!(formula.of(far).error >= 0.99, "{text}");
+        }
     }
 }

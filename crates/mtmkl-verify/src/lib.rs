@@ -83,19 +83,23 @@ pub fn verify(model: &Model, samples: &[Samples], tasks: &[Task]) -> Result<Verd
         .map_err(|error| Error::Unreadable(error.to_string()))?;
     let terms = sharing::terms(&sharing, shape.tasks, shape.kernels)?;
     let mut failures = Vec::new();
-    let outside = feasible::theta(model, &terms, &mut failures);
+    let theta = feasible::theta(model, &terms, &mut failures);
     let fitted = (tasks.iter().enumerate())
         .map(|(number, task)| fitted(model, kind, number, task, samples, &mut failures))
         .collect::<Result<Vec<_>>>()?;
 
     let mut served = Vec::with_capacity(tasks.len());
     served.resize_with(tasks.len(), Vec::new);
-    let mut found = Found::new(tasks.len(), outside);
+    let is_spread = matches!(kind, Kind::Svdd | Kind::OneClass);
+    let mut found = Found::new(tasks.len(), is_spread);
     for (set, samples) in samples.iter().enumerate() {
         let own: Vec<usize> = (0..tasks.len())
             .filter(|&task| tasks[task].samples == set)
             .collect();
-        for (&number, swept) in own.iter().zip(swept(model, kind, samples, &own, &fitted)?) {
+        for (&number, swept) in own
+            .iter()
+            .zip(swept(model, &theta, samples, &own, &fitted)?)
+        {
             let Fitted {
                 task,
                 machine,
@@ -110,7 +114,9 @@ pub fn verify(model: &Model, samples: &[Samples], tasks: &[Task]) -> Result<Verd
                 machine.primal(&images, model.tasks()[number].offset, shape.kernels);
             found.constants[number] = machine.constant(&witness);
             found.sensitivities[number] = machine.sensitivities(&swept.bends, witness.len());
-            found.cancelling += machine::cancelling(&images);
+            found.nothing += machine.nothing(&images, shape.kernels);
+            let offset = model.tasks()[number].offset;
+            claims::far_offset(&task.name, offset, machine.reach(&images), &mut failures);
             served[number] = images;
         }
     }
@@ -179,7 +185,7 @@ fn fitted<'a>(
 /// What the machines and witnesses of the tasks on a sample set are to its kernels.
 fn swept(
     model: &Model,
-    kind: Kind,
+    theta: &[Vec<f64>],
     samples: &Samples,
     own: &[usize],
     fitted: &[Fitted<'_>],
@@ -201,11 +207,11 @@ fn swept(
                 .iter(samples.count())
                 .for_each(|row| is_own[row] = true);
             Point {
-                theta: model.weights().row(number),
+                theta: &theta[number],
                 is_own,
                 beta: fitted[number].beta.clone(),
                 witness: fitted[number].witness.clone(),
-                wants_diagonal: kind == Kind::Svdd,
+                wants_diagonal: fitted[number].machine.kind == Kind::Svdd,
             }
         })
         .collect();

@@ -152,27 +152,71 @@ impl Machine {
         Domain { lower, upper, sum }
     }
 
+    /// What is found of an optimum of zero is no more than this: what rounding leaves of the terms that cancel in it. These are the problem's own,
+    /// or those of a β that adds up to 1, so that no change to a model makes them large.
+    pub(crate) fn nothing(&self, images: &[(Image, f64)], kernels: usize) -> f64 {
+        let n = images.len();
+        let target = |i: usize| self.targets[i].abs();
+        let own = |term: &dyn Fn(usize) -> f64| -> f64 {
+            let prices = self.prices.iter().enumerate();
+            lost(n + kernels + 16) * prices.map(|(i, price)| price * term(i)).sum::<f64>()
+        };
+        let sizes = || -> f64 {
+            let sizes = images.iter().map(|(image, beta)| image.size * beta.abs());
+            sizes.sum()
+        };
+        // Off by no more than a rounding of what they are added up from.
+        let is_exact = || {
+            let off = |(image, _): &(Image, f64)| image.error <= UNIT * image.size;
+            n == 1 || images.iter().all(off)
+        };
+        match self.kind {
+            Kind::Svc | Kind::Logistic => own(&|_| 1.0),
+            Kind::Svr { epsilon } => own(&|i| target(i) + epsilon),
+            Kind::Krr => own(&|i| target(i) * target(i)),
+            // A sphere of radius 0 is one point, whose kernel values are equal. Where they are off by more than a rounding, a radius that is
+            // something is lost among them, as of columns far from 0.
+            Kind::Svdd if !is_exact() => UNIT * sizes(),
+            Kind::Svdd | Kind::OneClass => lost(3 * n + 16) * sizes(),
+        }
+    }
+
+    /// How far from 0 an offset can be at which anything changes: beyond, all losses are there or none, but for the last digits of logistic ones.
+    pub(crate) fn reach(&self, images: &[(Image, f64)]) -> f64 {
+        let far = |(i, (image, _)): (usize, &(Image, f64))| {
+            self.wide(i) + image.product.abs() + image.size + image.diagonal.value.abs()
+        };
+        images.iter().enumerate().map(far).fold(0.0, f64::max)
+    }
+
+    /// How far from −⟨w, φ(x_i)⟩ sample i's loss bends.
+    fn wide(&self, i: usize) -> f64 {
+        let y = self.targets.get(i).map_or(0.0, |y| y.abs());
+        let wide = match self.kind {
+            Kind::Svr { epsilon } => epsilon,
+            // e^−f of it is no number.
+            Kind::Logistic => 750.0,
+            _ => 1.0,
+        };
+        1.0 + wide + y
+    }
+
     /// What sample i costs at f, its offset included; `own` is K(θ)_ii.
     fn loss(&self, i: usize, f: f64, own: f64) -> f64 {
         let (y, price) = (self.targets.get(i).copied().unwrap_or(0.0), self.prices[i]);
         match self.kind {
-            Kind::Svc => price * (1.0 - y * f).max(0.0),
+            Kind::Svc => price * positive(1.0 - y * f),
             // ln(1 + e^−t) without overflow.
-            Kind::Logistic => price * ((-y * f).max(0.0) + (-(y * f).abs()).exp().ln_1p()),
-            Kind::Svr { epsilon } => price * ((y - f).abs() - epsilon).max(0.0),
+            Kind::Logistic => price * (positive(-y * f) + (-(y * f).abs()).exp().ln_1p()),
+            Kind::Svr { epsilon } => price * positive((y - f).abs() - epsilon),
             Kind::Krr => price * (y - f) * (y - f),
-            Kind::Svdd => price * (own - 2.0 * f).max(0.0),
-            Kind::OneClass => 2.0 * price * (-f).max(0.0),
+            Kind::Svdd => price * positive(own - 2.0 * f),
+            Kind::OneClass => 2.0 * price * positive(-f),
         }
     }
 
-    /// The primal objective at β (beside the image of its row) and b, and how much of it is the quadratic part.
-    pub(crate) fn primal(
-        &self,
-        images: &[(Image, f64)],
-        offset: f64,
-        kernels: usize,
-    ) -> (Rounded, f64) {
+    /// The primal objective at β (beside the image of its row) and b.
+    pub(crate) fn primal(&self, images: &[(Image, f64)], offset: f64, kernels: usize) -> Rounded {
         let n = images.len();
         let offset = if self.kind == Kind::Krr { 0.0 } else { offset };
         let (mut square, mut losses) = (Sum::default(), Sum::default());
@@ -198,7 +242,7 @@ impl Machine {
             let most = ends
                 .iter()
                 .map(|(f, shift)| (self.loss(i, *f, own.value + shift) - loss).abs())
-                .fold(0.0, f64::max);
+                .fold(0.0, |most, off| if off <= most { most } else { off });
             allowance += most + part * loss;
         }
         let quadratic = half * square.value();
@@ -211,7 +255,7 @@ impl Machine {
         value.add(straight);
         let value = value.value();
         allowance += 8.0 * UNIT * (quadratic.abs() + straight.abs() + value.abs());
-        (Rounded { value, allowance }, quadratic)
+        Rounded { value, allowance }
     }
 
     /// The same at the best b, by golden sections: P is convex in b.
@@ -221,22 +265,14 @@ impl Machine {
         offset: f64,
         kernels: usize,
     ) -> (f64, f64) {
-        let value = |b: f64| self.primal(images, b, kernels).0.value;
+        let value = |b: f64| self.primal(images, b, kernels).value;
         if self.kind == Kind::Krr {
             return (offset, value(offset));
         }
         let (mut low, mut high) = (offset, offset);
         for (i, (image, _)) in images.iter().enumerate() {
-            // Beyond these, all losses go up on one side, or are flat; the slopes of logistic ones balance within some ln of prices.
-            let wide = if let Kind::Svr { epsilon } = self.kind {
-                epsilon
-            } else {
-                64.0
-            };
-            let reach = 1.0
-                + wide
-                + self.targets.get(i).map_or(0.0, |y| y.abs())
-                + image.diagonal.value.abs();
+            // Beyond these, all losses go up on one side, or are flat.
+            let reach = self.wide(i) + image.diagonal.value.abs();
             low = low.min(-image.product - reach);
             high = high.max(-image.product + reach);
         }
@@ -279,17 +315,18 @@ impl Machine {
                 size += term.abs();
             }
         }
-        // The terms of an entropy have condition numbers of 1 at most, p being at most a half.
+        // The terms of an entropy have condition numbers of 1 at most, p being at most a half. β may have been moved by roundings of its sum.
         Rounded {
             value: sum.value(),
-            allowance: lost(2 * beta.len() + 16) * size,
+            allowance: lost(4 * beta.len() + 32) * size,
         }
     }
 
     /// s_m = −∂ḡ/∂θ_m of each kernel.
     pub(crate) fn sensitivities(&self, bends: &[Bend], samples: usize) -> Vec<Rounded> {
         let half = 0.5 * self.kind.scale();
-        let part = lost(samples + 16);
+        // Sums of products, each of two β that may have been moved by roundings of their sum.
+        let part = lost(3 * samples + 32);
         let of = |bend: &Bend| {
             let (square, along) = (bend.square.value(), bend.along.value());
             let is_sphere = self.kind == Kind::Svdd;
@@ -308,15 +345,17 @@ impl Machine {
     }
 }
 
-/// What double precision can do to β'Kβ: a value below it cannot be told from 0.
-pub(crate) fn cancelling(images: &[(Image, f64)]) -> f64 {
-    let sizes = images.iter().map(|(image, beta)| image.size * beta.abs());
-    lost(images.len()) * sizes.sum::<f64>()
+/// x⁺; what is no number stays none.
+fn positive(x: f64) -> f64 {
+    if x <= 0.0 { 0.0 } else { x }
 }
 
 impl Domain {
     /// β with what rounding left of a violation taken away: into the box, then as much of the room of each as the sum needs. What is
     /// proven is proven by a point of Ω, not by one nearby.
+    ///
+    /// What is missing by nothing but the rounding of a sum is made up by each in parts of itself, by so little that it is a rounding of
+    /// the box as well: where β is 0 it stays so, since a row may be so heavy that the smallest number there costs more than all is worth.
     pub(crate) fn nearest(&self, beta: &[f64]) -> Vec<f64> {
         let bounds = || self.lower.iter().zip(&self.upper);
         let clipped = |beta: &[f64]| -> Vec<f64> {
@@ -329,10 +368,21 @@ impl Domain {
         let Some(sum) = self.sum else {
             return inside;
         };
-        for _ in 0..2 {
+        for _ in 0..3 {
             let mut left: Sum = inside.iter().map(|value| -value).collect();
             left.add(sum);
             let left = left.value();
+            if left == 0.0 {
+                break;
+            }
+            let size: f64 = inside.iter().map(|value| value.abs()).sum();
+            if left.abs() <= lost(inside.len() + 8) * size {
+                let part = left / size;
+                inside
+                    .iter_mut()
+                    .for_each(|value| *value += part * value.abs());
+                break;
+            }
             let room = |(value, (low, high)): (&f64, (&f64, &f64))| {
                 if left > 0.0 {
                     high - value
@@ -342,7 +392,7 @@ impl Domain {
             };
             let rooms: Vec<f64> = inside.iter().zip(bounds()).map(room).collect();
             let total: f64 = rooms.iter().sum();
-            if left == 0.0 || total <= 0.0 {
+            if total <= 0.0 {
                 break;
             }
             let moved: Vec<f64> = inside
@@ -353,5 +403,40 @@ impl Domain {
             inside = clipped(&moved);
         }
         inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domain(upper: f64, sum: f64, n: usize) -> Domain {
+        Domain {
+            lower: vec![0.0; n],
+            upper: vec![upper; n],
+            sum: Some(sum),
+        }
+    }
+
+    /// A row that is as heavy as rounding is small must not come in by it.
+    #[test]
+    fn what_a_sum_is_short_of_by_rounding_stays_with_those_that_have_some() {
+        let third = 1.0 / 3.0;
+        for beta in [
+            [third, third, third, 0.0, 0.0],
+            [third, third - 1e-17, third, 0.0, 0.0],
+            [0.3, 0.3, 0.3, 0.1, 0.0],
+        ] {
+            let inside = domain(third, 1.0, 5).nearest(&beta);
+            let (sum, heavy) = (inside.iter().copied().collect::<Sum>().value(), inside[4]);
+            assert!(
+                (sum - 1.0).abs() <= 2.0 * UNIT && heavy == 0.0,
+                "{inside:?}"
+            );
+        }
+        // More than that is taken from the room of all.
+        let inside = domain(0.5, 1.0, 4).nearest(&[0.5, 0.4, 0.0, 0.0]);
+        assert!(inside[1] > 0.4 && inside[2] > 0.0 && inside.iter().all(|value| *value <= 0.5));
+        assert_eq!(domain(1.0, 0.0, 3).nearest(&[0.0; 3]), [0.0; 3]);
     }
 }

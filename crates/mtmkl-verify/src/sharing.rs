@@ -53,10 +53,10 @@ pub(crate) fn rows_of(reach: &Reach, tasks: usize) -> Vec<Vec<usize>> {
     }
 }
 
-/// ‖x⁺‖_p, p from 1 to ∞; the largest entry is divided out first, so that no power overflows or vanishes.
+/// ‖x⁺‖_p, p from 1 to ∞; the largest entry is divided out first, so that no power overflows or vanishes. What is no number has no norm.
 fn norm(x: &[f64], p: f64) -> f64 {
-    let largest = x.iter().fold(0.0_f64, |most, &value| most.max(value));
-    if largest == 0.0 || p == f64::INFINITY {
+    let largest = x.iter().fold(0.0, |most, &value| worse(most, value));
+    if largest == 0.0 || p == f64::INFINITY || largest.is_nan() {
         return largest;
     }
     let powers: f64 = x
@@ -99,6 +99,20 @@ impl Term {
                 let pairs = given.iter().flatten().zip(rows.iter().flatten());
                 pairs.map(|(weight, s)| weight * s).sum()
             }
+        }
+    }
+
+    /// Weights of the term's set that are these, but for what is outside: see [`Set::inside`].
+    pub(crate) fn inside(&self, rows: &[&[f64]]) -> Vec<Vec<f64>> {
+        match &self.members {
+            Members::Each(set) => rows.iter().map(|row| set.inside(row)).collect(),
+            Members::Budget { p, q, radius } => {
+                let inner: Vec<f64> = rows.iter().map(|row| norm(row, *p)).collect();
+                let part = (radius / norm(&inner, *q)).min(1.0);
+                let shrunk = |row: &&[f64]| row.iter().map(|value| part * value.max(0.0)).collect();
+                rows.iter().map(shrunk).collect()
+            }
+            Members::Given(given) => given.clone(),
         }
     }
 
@@ -174,6 +188,69 @@ impl Set {
                 .zip(s)
                 .map(|(weight, cost)| weight * cost)
                 .sum(),
+        }
+    }
+
+    /// The weights that are given where the set has but one; else with what is below 0 or above a bound cut off, then by one factor, each
+    /// with a rounding of its own: a weight of 0 stays 0, so that no kernel comes in, however large it is. A shortage beside weights that
+    /// are all at their bound, and a ball around something, leave no such way; there the room of each takes its part.
+    fn inside(&self, row: &[f64]) -> Vec<f64> {
+        let cut = |upper: f64| -> Vec<f64> {
+            row.iter().map(|value| value.max(0.0).min(upper)).collect()
+        };
+        match self {
+            Self::Ball { p, radius } => {
+                let row = cut(f64::INFINITY);
+                let part = (radius / norm(&row, *p)).min(1.0);
+                row.iter().map(|value| part * value).collect()
+            }
+            Self::Simplex { total, upper } => {
+                let mut row = cut(*upper);
+                let rounding = lost(row.len() + 8) * total;
+                // What is cut off at the bound goes to the others.
+                for _ in 0..64 {
+                    let sum: f64 = row.iter().sum();
+                    if (sum - total).abs() <= rounding {
+                        return row;
+                    }
+                    let full: f64 = row.iter().filter(|value| *value >= upper).sum();
+                    let is_short = sum < *total;
+                    let part = if is_short && full > 0.0 {
+                        (total - full) / (sum - full)
+                    } else {
+                        total / sum
+                    };
+                    if !part.is_finite() {
+                        break;
+                    }
+                    for value in &mut row {
+                        if !(is_short && *value >= *upper) {
+                            *value = (*value * part).min(*upper);
+                        }
+                    }
+                }
+                let missing = total - row.iter().sum::<f64>();
+                let room: f64 = row.iter().map(|value| upper - value).sum();
+                for value in &mut row {
+                    *value += missing * ((*upper - *value) / room);
+                }
+                row
+            }
+            Self::PriorBall { prior, radius } => {
+                let row = cut(f64::INFINITY);
+                let away = || row.iter().zip(prior).map(|(value, prior)| value - prior);
+                let distance = away().map(|value| value * value).sum::<f64>().sqrt();
+                if distance <= *radius * (1.0 + lost(row.len() + 8)) {
+                    return row;
+                }
+                let part = radius / distance;
+                prior
+                    .iter()
+                    .zip(away())
+                    .map(|(prior, away)| prior + part * away)
+                    .collect()
+            }
+            Self::Fixed { weights } => weights.clone(),
         }
     }
 
@@ -259,7 +336,15 @@ fn of_prior_ball(prior: &[f64], radius: f64, s: &[f64]) -> f64 {
 }
 
 /// σ_Ψ(s), s being T × M. It is convex, positively homogeneous and never falls in s (θ ≥ 0), so that it is off by at most σ_Ψ of what s is off by.
+/// Of what is no number, or may be off by any, nothing is known.
 pub(crate) fn support(terms: &[Term], s: &[Vec<Rounded>]) -> Rounded {
+    let is_known = |s: &Rounded| s.value.is_finite() && s.allowance.is_finite();
+    if !s.iter().flatten().all(is_known) {
+        return Rounded {
+            value: f64::NAN,
+            allowance: f64::INFINITY,
+        };
+    }
     let of = |number: &dyn Fn(&Rounded) -> f64| -> f64 {
         let rows: Vec<Vec<f64>> = s
             .iter()
@@ -385,5 +470,134 @@ mod tests {
             let error = terms(&serde_json::from_str(text).unwrap(), 2, 2).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn of_what_is_no_number_nothing_is_known() {
+        let shape = Shape {
+            tasks: 2,
+            kernels: 2,
+        };
+        for entry in Registry::default().sharings() {
+            for spec in (entry.examples)(shape) {
+                let json = serde_json::to_value(&spec).unwrap();
+                let own = terms(&json, shape.tasks, shape.kernels).unwrap();
+                for at in 0..4 {
+                    for (value, allowance) in [
+                        (f64::NAN, 0.0),
+                        (-f64::NAN, 0.0),
+                        (1.0, f64::NAN),
+                        (f64::INFINITY, 0.0),
+                        (1.0, f64::INFINITY),
+                    ] {
+                        let mut s = vec![
+                            vec![
+                                Rounded {
+                                    value: 1.0,
+                                    allowance: 1e-12
+                                };
+                                2
+                            ];
+                            2
+                        ];
+                        s[at / 2][at % 2] = Rounded { value, allowance };
+                        let found = support(&own, &s);
+                        assert!(
+                            !found.value.is_finite() && !found.allowance.is_finite(),
+                            "{json}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(
+            norm(&[1.0, f64::NAN], 2.0).is_nan() && norm(&[f64::NAN, 1.0], f64::INFINITY).is_nan()
+        );
+    }
+
+    /// Weights around a set end up in it, but for a rounding of each; those inside stay; a weight of 0 stays 0 where a set has room for that.
+    #[test]
+    fn weights_are_moved_inside() {
+        let mut random = Random::new(5);
+        let infinite = f64::INFINITY;
+        for set in [
+            Set::Ball {
+                p: 1.0,
+                radius: 2.0,
+            },
+            Set::Ball {
+                p: 2.5,
+                radius: 1.0,
+            },
+            Set::Ball {
+                p: infinite,
+                radius: 0.5,
+            },
+            Set::Simplex {
+                total: 1.0,
+                upper: infinite,
+            },
+            Set::Simplex {
+                total: 1.0,
+                upper: 0.3,
+            },
+            Set::Simplex {
+                total: 1.0,
+                upper: 0.25,
+            },
+            Set::PriorBall {
+                prior: vec![0.1, 0.4, 0.0, 1.0],
+                radius: 0.2,
+            },
+            Set::Fixed {
+                weights: vec![0.5, 0.0, 1.0, 0.25],
+            },
+        ] {
+            for size in [1e-9, 1e-3, 1.0] {
+                for _ in 0..50 {
+                    let around: Vec<f64> = match &set {
+                        Set::Ball { .. } | Set::Simplex { .. } => vec![0.25; 4],
+                        Set::PriorBall { prior: row, .. } | Set::Fixed { weights: row } => {
+                            row.clone()
+                        }
+                    };
+                    let row: Vec<f64> = around
+                        .iter()
+                        .map(|value| value + size * random.normal())
+                        .collect();
+                    let moved = set.inside(&row);
+                    assert!(set.violation(&moved) <= 1e-14, "{set:?} {row:?} {moved:?}");
+                    assert!(
+                        moved.iter().all(|value| *value >= 0.0),
+                        "{set:?} {row:?} {moved:?}"
+                    );
+                    let again = set.inside(&moved);
+                    let off = again.iter().zip(&moved).map(|(a, b)| (a - b).abs());
+                    assert!(off.fold(0.0, f64::max) <= 1e-14, "{set:?}");
+                }
+            }
+        }
+        let simplex = Set::Simplex {
+            total: 1.0,
+            upper: infinite,
+        };
+        assert_eq!(simplex.inside(&[1.0 + 1e-9, 0.0]), [1.0, 0.0]);
+        assert_eq!(simplex.inside(&[1.0, -1e-9]), [1.0, 0.0]);
+        let fixed = Set::Fixed {
+            weights: vec![1.0, 0.0],
+        };
+        assert_eq!(fixed.inside(&[1.0, 1e-9]), [1.0, 0.0]);
+        let term = &terms(
+            &serde_json::json!({"name": "group", "p": 2.0, "q": 1.0}),
+            2,
+            2,
+        )
+        .unwrap()[0];
+        let moved = term.inside(&[&[0.6, 0.8], &[0.3, -0.1]]);
+        let moved: Vec<&[f64]> = moved.iter().map(Vec::as_slice).collect();
+        assert!(
+            term.violation(&moved) <= 1e-14 && moved[1][1] == 0.0,
+            "{moved:?}"
+        );
     }
 }

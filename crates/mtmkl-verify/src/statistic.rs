@@ -30,6 +30,13 @@ pub(crate) struct Approximate {
     pub(crate) error: f64,
 }
 
+impl Approximate {
+    /// The smallest that a number ≥ 0 can be.
+    pub(crate) fn least(self) -> f64 {
+        (self.value.min(f64::MAX) - self.error).max(0.0)
+    }
+}
+
 /// A measure on some columns of a sample set.
 #[derive(Debug)]
 pub(crate) struct Statistic<'a> {
@@ -96,10 +103,15 @@ impl<'a> Statistic<'a> {
             },
             // The distance of a sample to itself is 0 to everybody.
             Measure::SquaredDistance if i == j => Approximate::default(),
-            Measure::SquaredDistance => Approximate {
-                value: self.fold(i, j, |a, b| (a - b) * (a - b)),
-                error: self.lost * (own + other) * (own + other),
-            },
+            Measure::SquaredDistance => {
+                let value = self.fold(i, j, |a, b| (a - b) * (a - b));
+                let error = self.lost * (own + other) * (own + other);
+                if value == f64::INFINITY {
+                    self.beyond(i, j)
+                } else {
+                    Approximate { value, error }
+                }
+            }
             Measure::Manhattan => self.relative(self.fold(i, j, |a, b| (a - b).abs())),
             Measure::Intersection => self.relative(self.fold(i, j, f64::min)),
             Measure::ChiSquare => self.relative(self.fold(i, j, |a, b| {
@@ -110,6 +122,18 @@ impl<'a> Statistic<'a> {
                     difference * (difference / sum)
                 }
             })),
+        }
+    }
+
+    /// A squared distance beyond the range of numbers. Its error is such that it is at least the largest number less that.
+    fn beyond(&self, i: usize, j: usize) -> Approximate {
+        let part = |a: f64| a * 2.0_f64.powi(-540);
+        let length = |row: usize| self.fold(row, row, |a, _| part(a) * part(a)).sqrt();
+        let value = self.fold(i, j, |a, b| (part(a) - part(b)) * (part(a) - part(b)));
+        let sizes = length(i) + length(j);
+        Approximate {
+            value: f64::INFINITY,
+            error: (self.lost * sizes * sizes / value).min(1.0) * f64::MAX,
         }
     }
 
@@ -286,5 +310,18 @@ mod tests {
             }
         }
         assert_eq!(whole_row(&RowValues::Sparse(entries), 1, 6), rows[1]);
+    }
+
+    #[test]
+    fn distances_beyond_numbers_are_known_to_be_there() {
+        let samples =
+            Samples::new(vec![0.0, 1e160, 1e160, 1.000_000_000_000_001e160], 4, 1).unwrap();
+        let squared = Statistic::new(Measure::SquaredDistance, None, &samples).unwrap();
+        let far = squared.of(0, 1);
+        assert_eq!(far.value, f64::INFINITY);
+        assert!(far.error <= 1e-14 * f64::MAX && far.least() >= 0.99 * f64::MAX);
+        // Near each other, but nobody else need have seen that.
+        assert_eq!(squared.of(1, 2).least(), 0.0);
+        assert_eq!(squared.of(1, 3).least(), 0.0);
     }
 }

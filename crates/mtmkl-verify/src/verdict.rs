@@ -99,6 +99,8 @@ pub enum Quantity {
     Units,
     /// D ≤ P: of one problem.
     Duality,
+    /// What double precision can tell: it may be that everything else holds, or not.
+    Rounding,
 }
 
 impl Quantity {
@@ -115,6 +117,7 @@ impl Quantity {
             Self::Status => "status",
             Self::Units => "units",
             Self::Duality => "duality",
+            Self::Rounding => "rounding",
         }
     }
 }

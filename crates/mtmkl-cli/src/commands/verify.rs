@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use mtmkl::{Model, Registry};
 use mtmkl_table::{Dataset, Equals, frame_of};
-use mtmkl_verify::{Error, Failure, Row, Verdict, verify};
+use mtmkl_verify::{Error, Failure, Quantity, Row, Verdict, verify};
 use serde_json::json;
 
 use super::Outcome;
@@ -211,10 +211,23 @@ fn text(verdict: &Verdict, fit: &Fit, dataset: &Dataset) -> String {
         );
     }
     if verdict.holds {
-        text += "Every claim holds: the optimum is between bound and objective\n";
+        text += "Every claim holds: the optimum is between bound and objective";
+        let rounding = objective.allowance + bound.allowance;
+        let stated = objective.stated - bound.stated;
+        if rounding > stated {
+            text += &format!(
+                ", up to rounding of {rounding:.1e}, which is more than the {stated:.1e} between them"
+            );
+        }
+        text += "\n";
     }
     for failure in &verdict.failures {
-        text += &format!("Does not hold: {}\n", said(failure, fit, dataset));
+        let word = if failure.quantity == Quantity::Rounding {
+            "Cannot be told in double precision"
+        } else {
+            "Does not hold"
+        };
+        text += &format!("{word}: {}\n", said(failure, fit, dataset));
     }
     text
 }

@@ -149,6 +149,37 @@ fn what_does_not_hold_is_named() {
     }
 }
 
+/// Where rounding is more than the gap, and where it is more than all that is claimed.
+#[test]
+fn rounding_is_said_beside_the_verdict() {
+    let folder = Folder::new();
+    folder.file("apart.csv", "x,y\n0,a\n1,b\n2,a\n").file(
+        "alike.csv",
+        "x\n100000000\n100000001\n100000002\n100000004\n",
+    );
+    let plain = "--scale none --normalize none -o m.mtmkl";
+    folder
+        .run(&format!(
+            "fit apart.csv --target y --kernel matern52:length=1e-155 {plain}"
+        ))
+        .good();
+    let text = folder.run("verify m.mtmkl apart.csv").good();
+    assert!(
+        text.contains(
+            "Every claim holds: the optimum is between bound and objective, up to rounding of"
+        ),
+        "{text}"
+    );
+    let fit = format!("fit alike.csv --features x --machine svdd --kernel linear {plain}");
+    assert!(folder.run(&fit).code < 2);
+    let ran = folder.run("verify m.mtmkl alike.csv");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let cannot = "Cannot be told in double precision: rounding: it may be";
+    assert!(ran.stdout.contains(cannot), "{}", ran.stdout);
+    let object = folder.run("verify m.mtmkl alike.csv --json").json();
+    assert!(schema().is_valid(&object), "{object:#}");
+}
+
 #[test]
 fn other_data_are_refused_with_the_place() {
     let folder = Folder::new();
