@@ -378,9 +378,9 @@ impl Domain {
             let size: f64 = inside.iter().map(|value| value.abs()).sum();
             if left.abs() <= lost(inside.len() + 8) * size {
                 let part = left / size;
-                inside
-                    .iter_mut()
-                    .for_each(|value| *value += part * value.abs());
+                for value in &mut inside {
+                    *value += part * value.abs();
+                }
                 break;
             }
             let room = |(value, (low, high)): (&f64, (&f64, &f64))| {

@@ -83,8 +83,11 @@ impl<'a> Pairs<'a> {
                 between: form_of(samples, view)?,
             };
             if is_unit || is_cosine {
-                let own = (0..samples.count()).map(|row| made.plain(&kernel, row, row));
-                kernel.roots = Some(own.map(root).collect());
+                // 1/√(1 · 1) is 1, without a rounding.
+                if !matches!(kernel.formula, Formula::Constant) {
+                    let own = (0..samples.count()).map(|row| made.plain(&kernel, row, row));
+                    kernel.roots = Some(own.map(root).collect());
+                }
                 // What is multiplied by is divided away again.
                 kernel.factor = 1.0;
             }
