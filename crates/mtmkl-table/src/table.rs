@@ -221,7 +221,12 @@ impl Table {
     ///
     /// As [`Table::numeric`].
     pub(crate) fn check_numeric(&self, name: &str) -> Result<()> {
-        self.numbers_in(name)?;
+        let column = self.numbers_in(name)?;
+        if self.rows > 0 && column.missing.len() == self.rows {
+            return Err(TableError::NoValue {
+                column: name.to_owned(),
+            });
+        }
         self.complete(name, GAPS_REMEDY)
     }
 
@@ -281,9 +286,6 @@ impl Table {
         let column = self.column(name)?;
         match column.missing.first() {
             None => Ok(()),
-            Some(_) if column.missing.len() == self.rows => Err(TableError::NoValue {
-                column: name.to_owned(),
-            }),
             Some(&row) => Err(TableError::Missing {
                 file: self.source.clone(),
                 column: name.to_owned(),
